@@ -37,7 +37,7 @@ from google.protobuf.descriptor_pb2 import (
 from google.protobuf.message_factory import GetMessageClass
 
 from barnabas.pipeline import from_registry
-from barnabas.pipeline.values.decoding import Decoder
+from barnabas.pipeline.values.decoding import ValueDecoder
 from barnabas.pipeline.values.encoding import encoder
 from barnabas.pipeline.values.protobuf import ProtobufFile
 from barnabas.pipeline.values.registry import FetchedSchema, Registry, RegistryAddress
@@ -135,7 +135,7 @@ def show(title: str, records: int, cost: Cost) -> None:
     )
 
 
-def decoding(decoder: Decoder, values: list[bytes]) -> Callable[[], None]:
+def decoding(decoder: ValueDecoder, values: list[bytes]) -> Callable[[], None]:
     column = pa.array(values, pa.binary())
 
     def run() -> None:
@@ -145,7 +145,7 @@ def decoding(decoder: Decoder, values: list[bytes]) -> Callable[[], None]:
     return run
 
 
-def encoding(decoder: Decoder, schema_id: int, values: list[bytes]) -> Callable[[], None]:
+def encoding(decoder: ValueDecoder, schema_id: int, values: list[bytes]) -> Callable[[], None]:
     column = decoder.decode(pa.array(values, pa.binary())).column
     encode = encoder(decoder.schema, schema_id)
 
@@ -167,7 +167,7 @@ def without_spark(url: str, registry: Registry, ids: dict[str, list[int]], optio
         "protobuf": protobuf_values(registry.schema(ids["protobuf"][0]), ids["protobuf"][0], fewer),
     }
     for name, some in values.items():
-        decoder = Decoder(registry, registry.schema(ids[name][-1]))
+        decoder = ValueDecoder(registry, registry.schema(ids[name][-1]))
         show(f"decode {name}", len(some), measured(options.passes, decoding(decoder, some)))
         run = encoding(decoder, ids[name][-1], some[:fewer])
         show(f"encode {name}", fewer, measured(options.passes, run))

@@ -11,14 +11,20 @@ from hypothesis import strategies as st
 
 from barnabas.pipeline.decoding.arena import BadBatch
 from barnabas.pipeline.decoding.batch_headers import walk
-from barnabas.pipeline.decoding.decode import Offsets, Place, Wanted, bad_checksums, decode
+from barnabas.pipeline.decoding.decode import (
+    OffsetRange,
+    RowPartition,
+    Wanted,
+    bad_checksums,
+    decode,
+)
 from barnabas.pipeline.schemas import RECORDS
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.batch import batches as batches_in
 from barnabas.protocol.records.batch import build_batch_with_offsets, seal_batch
 from barnabas.protocol.records.record import Header, Record, encode_records
 
-PLACE = Place("events", 3)
+PLACE = RowPartition("events", 3)
 NO_HEADERS: tuple[Header, ...] = ()
 
 
@@ -27,7 +33,7 @@ def record(offset: int, *, size: int = 3, timestamp: int = 1_700_000_000_000) ->
 
 
 def rows(data: bytes | bytearray, **options: Any) -> list[dict[str, Any]]:
-    offsets = options.pop("offsets", Offsets())
+    offsets = options.pop("offsets", OffsetRange())
     wanted = Wanted(**options)
     buffer = bytes(data)
     found = walk(buffer)
@@ -133,7 +139,7 @@ def test_requested_columns_and_offsets_are_returned(
 ) -> None:
     data = build(batches, base_offset=10)
 
-    found = rows(data, columns=tuple(columns), offsets=Offsets(start, start + length))
+    found = rows(data, columns=tuple(columns), offsets=OffsetRange(start, start + length))
 
     if "timestamp" in columns:
         found = in_ms(found)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.logs import indexes
 from barnabas.pipeline.logs.filesystems import Location, local_path
 from barnabas.pipeline.reading import stream_plan
@@ -153,6 +153,6 @@ def test_ten_times_the_data_makes_ten_times_the_tasks(disk: CountingFiles, tmp_p
 
     (few, few_reads), (many, many_reads) = made[3], made[30]
     assert (10 * few, 10 * few_reads) == (many, many_reads)
-    assert Offsets(0, 30 * BATCHES).end == sum(
+    assert OffsetRange(0, 30 * BATCHES).end == sum(
         batch.num_rows for batch in scan(str(tmp_path / "30"), columns=["offset"])
     )

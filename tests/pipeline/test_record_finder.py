@@ -18,7 +18,7 @@ from barnabas.pipeline.decoding.batch_headers import HEADERS
 from barnabas.pipeline.decoding.find import find_records, spans_by_walk
 from barnabas.pipeline.decoding.record_arrays import spans_by_arrays
 from barnabas.pipeline.decoding.spans import Fields, RecordSpans
-from barnabas.pipeline.decoding.varint_columns import Malformed
+from barnabas.pipeline.decoding.varint_columns import MalformedRecords
 from barnabas.protocol.errors import InvalidRecord
 from barnabas.protocol.records.record import Header, Record, encode_records, iter_records
 from tests.support.compiled import compiled, plain
@@ -74,7 +74,7 @@ def find(
             of_batches,
             Fields(keys=True, values=True, headers=headers),
         )
-    except (Malformed, IndexError):
+    except (MalformedRecords, IndexError):
         return []
     return found(raw, spans)
 

@@ -34,12 +34,12 @@ from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.options import (
     EARLIEST,
     LATEST,
-    Bound,
     Mode,
+    ReadBound,
     ReadOptions,
-    Topics,
+    TopicSelection,
 )
-from barnabas.pipeline.schemas import CORRUPT_COLUMN, OLD_CORRUPT_COLUMN, Level
+from barnabas.pipeline.schemas import CORRUPT_COLUMN, OLD_CORRUPT_COLUMN, RowLevel
 from barnabas.pipeline.spark_values import parse_size, parse_time, parse_zone
 from barnabas.pipeline.storage import HADOOP, StorageOptions
 from barnabas.storage.topic_partition import TopicPartition
@@ -77,7 +77,7 @@ def parse_stream_options(
     no_use = parser.given_of("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
     if no_use:
         raise InvalidOption(f"A stream has no end: {no_use[0]} is for batch queries.")
-    if options.level is Level.SEGMENTS:
+    if options.level is RowLevel.SEGMENTS:
         raise InvalidOption("level=segments is for batch queries: a segment is never finished.")
     return options
 
@@ -221,8 +221,8 @@ class _Parser:
                 f"{no_use[0]} is for reads of files: a broker says where its records end, and not"
                 " how many bytes they take."
             )
-        level = self._choice("level", Level.RECORDS)
-        if level is not Level.RECORDS:
+        level = self._choice("level", RowLevel.RECORDS)
+        if level is not RowLevel.RECORDS:
             raise InvalidOption(f"level={level.value} is for reads of files, load(directory).")
         return parse_client(self._of_client, READER)
 
@@ -247,16 +247,16 @@ class _Parser:
             )
         return tuple(dict.fromkeys(paths))
 
-    def _topics(self) -> Topics:
+    def _topics(self) -> TopicSelection:
         given = self.given_of("subscribe", "subscribePattern", "assign")
         if len(given) > 1:
             raise InvalidOption(f"Only one of {', '.join(given)} can be given.")
         if given == ["subscribe"]:
             names = [name.strip() for name in self._given["subscribe"].split(",")]
-            return Topics(names=frozenset(filter(None, names)))
+            return TopicSelection(names=frozenset(filter(None, names)))
         if given == ["subscribePattern"]:
             try:
-                return Topics(pattern=re.compile(self._given["subscribePattern"]))
+                return TopicSelection(pattern=re.compile(self._given["subscribePattern"]))
             except re.error as error:
                 raise InvalidOption(f"subscribePattern is no pattern: {error}.") from error
         if given == ["assign"]:
@@ -269,21 +269,21 @@ class _Parser:
                 }
             except (AttributeError, TypeError, ValueError) as error:
                 raise self._bad_json("assign", '{"topic": [0, 1]}') from error
-            return Topics(partitions=frozenset(partitions))
-        return Topics()
+            return TopicSelection(partitions=frozenset(partitions))
+        return TopicSelection()
 
-    def _bound(self, which: str, default: int) -> Bound:
+    def _bound(self, which: str, default: int) -> ReadBound:
         """
         The time of all partitions counts before that of single ones, and that before offsets, as in
         the connector.
         """
         for_all = f"{which}Timestamp"
         if for_all in self._given:
-            return Bound(timestamp_ms=self._time(for_all, self._given[for_all]))
+            return ReadBound(timestamp_ms=self._time(for_all, self._given[for_all]))
         by_timestamp = f"{which}OffsetsByTimestamp"
         if by_timestamp in self._given:
             times = self._per_partition(by_timestamp)
-            return Bound(
+            return ReadBound(
                 default,
                 timestamps_ms={
                     partition: self._time(by_timestamp, time) for partition, time in times.items()
@@ -292,17 +292,17 @@ class _Parser:
         name = f"{which}Offsets"
         text = self._given.get(name, "").strip()
         if not text:
-            return Bound(default)
+            return ReadBound(default)
         words = {"earliest": EARLIEST, "latest": LATEST}
         if text.lower() in words:
-            bound = Bound(words[text.lower()])
+            bound = ReadBound(words[text.lower()])
         else:
-            bound = Bound(default, self._offsets(name))
+            bound = ReadBound(default, self._offsets(name))
         self._check(name, bound)
         return bound
 
     @staticmethod
-    def _check(name: str, bound: Bound) -> None:
+    def _check(name: str, bound: ReadBound) -> None:
         offsets = {
             offset for offset in (bound.offset, *bound.offsets.values()) if offset is not None
         }

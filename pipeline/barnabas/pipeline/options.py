@@ -12,7 +12,7 @@ from typing import Final
 
 from barnabas.client.settings import ClientSettings
 from barnabas.pipeline.decoding.decode import MAX_BATCH_BYTES
-from barnabas.pipeline.schemas import CORRUPT_COLUMN, Level
+from barnabas.pipeline.schemas import CORRUPT_COLUMN, RowLevel
 from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.topic_partition import TopicPartition
 
@@ -61,7 +61,7 @@ class NoSuchTime(Enum):
 
 
 @dataclass(frozen=True)
-class Topics:
+class TopicSelection:
     """
     Which partitions are read. Of nothing given, all but those of internal topics.
     """
@@ -81,7 +81,7 @@ class Topics:
 
 
 @dataclass(frozen=True)
-class Bound:
+class ReadBound:
     """
     Where the rows of each partition begin or end.
 
@@ -108,13 +108,13 @@ class ReadOptions:
     """How to reach the broker that is asked, in place of paths."""
     storage: StorageOptions | None = None
     """How S3 and Azure are reached; None as the environment says."""
-    topics: Topics = Topics()
-    start: Bound = Bound(EARLIEST)
-    end: Bound = Bound(LATEST)
+    topics: TopicSelection = TopicSelection()
+    start: ReadBound = ReadBound(EARLIEST)
+    end: ReadBound = ReadBound(LATEST)
     no_such_time: NoSuchTime = NoSuchTime.ERROR
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
     read_up_to: ReadUpTo = ReadUpTo.HIGH_WATERMARK
-    level: Level = Level.RECORDS
+    level: RowLevel = RowLevel.RECORDS
     mode: Mode = Mode.FAILFAST
     corrupt_column: str = CORRUPT_COLUMN
     """Where ``PERMISSIVE`` says what is wrong."""

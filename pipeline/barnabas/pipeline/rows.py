@@ -23,7 +23,7 @@ from barnabas.pipeline.option_parser import parse_options, warn_of_old
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import SegmentRange, Work, plan
 from barnabas.pipeline.reading.reader import read
-from barnabas.pipeline.schemas import OLD_COLUMNS, Level, project, schema_of
+from barnabas.pipeline.schemas import OLD_COLUMNS, RowLevel, project, schema_of
 
 __all__ = [
     "ReadOptions",
@@ -45,7 +45,7 @@ def schema(options: ReadOptions) -> pa.Schema:
     """
     columns = all_columns(options)
     left_out = {*OLD_COLUMNS} - {options.corrupt_column}
-    if options.level is Level.RECORDS and not options.include_headers:
+    if options.level is RowLevel.RECORDS and not options.include_headers:
         left_out.add("headers")
     return project(columns, [name for name in columns.names if name not in left_out])
 

@@ -86,7 +86,7 @@ SEGMENTS: Final = pa.schema(
 )
 
 
-class Level(Enum):
+class RowLevel(Enum):
     """
     What a row stands for.
     """
@@ -96,16 +96,16 @@ class Level(Enum):
     SEGMENTS = "segments"
 
 
-def schema_of(level: Level, *, corrupt_column: str | None = None) -> pa.Schema:
+def schema_of(level: RowLevel, *, corrupt_column: str | None = None) -> pa.Schema:
     """
     All columns of *level*.
 
     Args:
         corrupt_column: the one that says of a row of records what is wrong, if there is one.
     """
-    if level is Level.RECORDS:
+    if level is RowLevel.RECORDS:
         return project(PERMISSIVE_RECORDS, [*RECORDS.names, *filter(None, [corrupt_column])])
-    return BATCHES if level is Level.BATCHES else SEGMENTS
+    return BATCHES if level is RowLevel.BATCHES else SEGMENTS
 
 
 def project(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:

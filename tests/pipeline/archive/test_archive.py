@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet as pq
 
 from barnabas.pipeline.errors import CorruptBatch, InvalidOption, OldFormat, UnknownTopic
-from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.commit import ArchiveCommit
 from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.job import Archived, archive
 from barnabas.pipeline.jobs.archive.table import ArchiveError
@@ -221,7 +221,7 @@ def test_incomplete_archive_is_neither_read_nor_written(
         values = json.loads(path.read_text())
         values["start_offset"] -= 1
         path.unlink()
-        named = there.commit_path(Commit(**values))
+        named = there.commit_path(ArchiveCommit(**values))
         named.write_text(json.dumps(values))
     elif damage == "name":
         path.rename(path.with_name("0-5.json"))

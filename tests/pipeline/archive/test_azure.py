@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.commit import range_name
 from barnabas.pipeline.jobs.archive.commits import Archive
@@ -162,7 +162,7 @@ def test_leftover_files_of_killed_runs_are_removed_from_azure(
     there = Archive(azure.url("left"), storage=storage_options(azure.storage))
     done = archive(None, str(logs), there, bytes_per_file=5_000)
     last = next(each for each in reversed(done.commits) if each.topic_partition == EVENTS)
-    name = f"{range_name(Offsets(last.end_offset - 1, last.end_offset))}-{'0' * 32}.parquet"
+    name = f"{range_name(OffsetRange(last.end_offset - 1, last.end_offset))}-{'0' * 32}.parquet"
     killed = tmp_path / "killed" / "topic=events" / "partition=0" / name
     killed.parent.mkdir(parents=True)
     killed.write_bytes(b"")

@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 
-from barnabas.pipeline.decoding.decode import Offsets
-from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.decoding.decode import OffsetRange
+from barnabas.pipeline.jobs.archive.commit import ArchiveCommit
 from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.pipeline.options import IsolationLevel
 from tests.pipeline.archive.archived import (
@@ -43,7 +43,7 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path) -> Kind:
 
 def test_archive_has_the_records_of_closed_segments(kind: Kind, tmp_path: Path) -> None:
     logs = written_logs(tmp_path / "logs").path
-    told: list[Commit] = []
+    told: list[ArchiveCommit] = []
 
     done = kind.run(logs, committed=told.append)
 
@@ -57,7 +57,7 @@ def test_archive_has_the_records_of_closed_segments(kind: Kind, tmp_path: Path) 
         assert len(told) == len(kind.loaded().snapshots())
     again = kind.run(logs)
     assert [] == again.commits
-    assert [Offsets(0, plan.offsets.end) for plan in done.plans] == [
+    assert [OffsetRange(0, plan.offsets.end) for plan in done.plans] == [
         plan.archived for plan in again.plans
     ]
 

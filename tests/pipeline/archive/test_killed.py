@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.jobs.archive import job, parquet
-from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.commit import ArchiveCommit
 from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.job import archive
 from barnabas.pipeline.jobs.archive.parquet import RangeToArchive
@@ -154,7 +154,9 @@ def dying_task(fuses: Path) -> Callable[..., Iterator[pa.RecordBatch]]:
     """
     write = parquet.write_range
 
-    def write_or_die(store: DataStore, wanted: RangeToArchive, options: ReadOptions) -> Commit:
+    def write_or_die(
+        store: DataStore, wanted: RangeToArchive, options: ReadOptions
+    ) -> ArchiveCommit:
         of_range = fuses / f"{wanted.topic_partition}@{wanted.offsets.start}"
         fuse = next(of_range.glob("*"), None)
         if fuse is None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.commit import range_name
 from barnabas.pipeline.jobs.archive.commit_store import StoreError
@@ -187,7 +187,7 @@ def test_leftover_files_are_removed_once_no_run_can_need_them(s3: S3Server, tmp_
     last = next(each for each in reversed(done.commits) if each.topic_partition == EVENTS)
     directory = "left/data/topic=events/partition=0"
     behind, before = (
-        f"{range_name(Offsets(start, start + 5))}-{'0' * 32}.parquet"
+        f"{range_name(OffsetRange(start, start + 5))}-{'0' * 32}.parquet"
         for start in (last.end_offset, last.end_offset - 1)
     )
     for name in (behind, before):

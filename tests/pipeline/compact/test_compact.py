@@ -18,7 +18,7 @@ from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.pipeline.jobs.compact import latest
 from barnabas.pipeline.jobs.compact.job import Compacted, compact
 from barnabas.pipeline.jobs.compact.latest import LatestOffsets, only
-from barnabas.pipeline.jobs.compact.planning import PartitionPlan
+from barnabas.pipeline.jobs.compact.planning import CompactionPlan
 from barnabas.pipeline.jobs.compact.snapshots import CompactedPartition, CompactError, Snapshots
 from barnabas.pipeline.jobs.compact.sources import LogSource
 from barnabas.pipeline.jobs.output import InUse
@@ -324,9 +324,9 @@ def test_second_simultaneous_run_is_refused(directory: WrittenDirectory, to: Pat
 
 def test_plan_is_reported_before_anything_is_written(directory: WrittenDirectory, to: Path) -> None:
     directory.stop()
-    told: list[PartitionPlan] = []
+    told: list[CompactionPlan] = []
 
-    def started(plans: list[PartitionPlan]) -> None:
+    def started(plans: list[CompactionPlan]) -> None:
         told.extend(plans)
         assert [] == list(to.rglob("*.parquet*"))
 

@@ -10,10 +10,10 @@ from barnabas.client.settings import BOOTSTRAP
 from barnabas.pipeline.errors import TransactionsLost
 from barnabas.pipeline.writing.identity import Identity, initialized
 from barnabas.pipeline.writing.options import WriteOptions, parse_write_options
-from barnabas.pipeline.writing.producer import Producer
+from barnabas.pipeline.writing.producer import TaskProducer
 from barnabas.pipeline.writing.task import write_rows
 from barnabas.pipeline.writing.transactions import (
-    Decision,
+    CommitDecision,
     MicroBatch,
     abort,
     abort_earlier,
@@ -48,13 +48,13 @@ class World:
     def prepare(self, task: int, attempt: int = 0) -> Identity:
         name = self.batch.transactional_id(task, attempt)
         identity = initialized(self.cluster, name, self.options)
-        producer = Producer(self.cluster, self.options, identity, task)
+        producer = TaskProducer(self.cluster, self.options, identity, task)
         rows = pa.record_batch({"value": [f"{task}.{attempt}"]})
         assert 1 == write_rows(self.cluster, self.options, producer, task, [rows])
         return identity
 
-    def decide(self, *transactions: Identity) -> Decision:
-        decision = Decision("query", 5, transactions, self.place)
+    def decide(self, *transactions: Identity) -> CommitDecision:
+        decision = CommitDecision("query", 5, transactions, self.place)
         decide(self.cluster, self.batch.group, decision)
         return decision
 

@@ -15,14 +15,14 @@ from barnabas.pipeline.live.reader import read_live
 from barnabas.pipeline.option_parser import parse_options
 from barnabas.pipeline.writing.identity import idempotent
 from barnabas.pipeline.writing.options import parse_write_options
-from barnabas.pipeline.writing.producer import Producer
+from barnabas.pipeline.writing.producer import TaskProducer
 from barnabas.pipeline.writing.task import write_rows
 
 
 def write(bootstrap: str, batches: Iterable[pa.RecordBatch], options: Mapping[str, str]) -> int:
     parsed = parse_write_options({BOOTSTRAP: bootstrap, **options})
     with Cluster(parsed.client, creates_topics=True) as cluster:
-        producer = Producer(cluster, parsed, idempotent(cluster, parsed), 3)
+        producer = TaskProducer(cluster, parsed, idempotent(cluster, parsed), 3)
         return write_rows(cluster, parsed, producer, 3, batches)
 
 

@@ -7,9 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.jobs.report.facts import (
-    Counts,
+    BatchCounts,
     Disorder,
-    Keys,
+    KeyCounts,
     Life,
     PartitionFacts,
     Pin,
@@ -42,7 +42,7 @@ def test_report_covers_all_partitions_in_order(report: Report) -> None:
 def test_headers_are_counted(report: Report, logs: Path) -> None:
     for partition in some(LogRoot(logs, DiskFiles()).partitions):
         facts = facts_of(report, str(partition.topic_partition))
-        counts, codecs, fill = Counts(), Counter[str](), Counter[int]()
+        counts, codecs, fill = BatchCounts(), Counter[str](), Counter[int]()
         for segment in partition.segments:
             for _, batch in segment.batches():
                 codec = batch.compression.name.lower()
@@ -103,7 +103,7 @@ def test_repeated_and_missing_sequences_are_counted(report: Report) -> None:
 
 
 def test_empty_key_counts_as_a_key_and_null_does_not(report: Report) -> None:
-    expected = Keys(13, 3, 3, ((b"often", 7), (b"", 2), (b"\xff\x00", 1)))
+    expected = KeyCounts(13, 3, 3, ((b"often", 7), (b"", 2), (b"\xff\x00", 1)))
 
     assert expected == facts_of(report, "keys-0").keys
 
@@ -142,7 +142,7 @@ def test_empty_log_has_a_segment_without_lifetime(report: Report) -> None:
 
     assert [Pin.EMPTY] == [segment.pin for segment in facts.segments]
     assert Life(None, None) == facts.life
-    assert Counts() == facts.counts
+    assert BatchCounts() == facts.counts
 
 
 def test_segment_due_times_equal_those_of_explain(report: Report, logs: Path) -> None:

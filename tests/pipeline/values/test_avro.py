@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from barnabas.pipeline.values.avro.resolution import read_values, reader_of
 from barnabas.pipeline.values.avro.schema import parse
-from barnabas.pipeline.values.errors import Malformed, UnusableSchema
+from barnabas.pipeline.values.errors import MalformedValues, UnusableSchema
 from tests.pipeline.values.avro_types import (
     array,
     logical,
@@ -127,7 +127,7 @@ def test_truncated_value_is_malformed(data: st.DataObject) -> None:
         return
     kept = data.draw(st.integers(0, len(whole) - 1))
 
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedValues):
         column(schema, schema, [written(schema, other), whole[:kept], written(schema, other)])
 
 
@@ -137,7 +137,7 @@ def test_any_bytes_are_decoded_or_malformed(payloads: list[bytes], data: st.Data
 
     try:
         found = column(schema, schema, payloads)
-    except Malformed:
+    except MalformedValues:
         return
     assert len(payloads) == len(found)
 
@@ -182,7 +182,7 @@ def test_timestamp_has_the_unit_of_the_writer() -> None:
 def test_timestamp_beyond_microseconds_is_malformed() -> None:
     ms = logical("timestamp-millis")
 
-    with pytest.raises(Malformed, match="too far away"):
+    with pytest.raises(MalformedValues, match="too far away"):
         column(ms, ms, [written("long", 2**62)])
 
 
@@ -233,7 +233,7 @@ def test_unknown_enum_symbol_becomes_the_default() -> None:
 
     assert ["A", "OTHER"] == column(writer, reader, payloads).to_pylist()
     del reader["default"]
-    with pytest.raises(Malformed, match="has not all symbols"):
+    with pytest.raises(MalformedValues, match="has not all symbols"):
         column(writer, reader, payloads)
 
 
@@ -327,5 +327,5 @@ def test_few_bytes_cannot_announce_billions_of_items() -> None:
     at_once, in_blocks = b"\xfe\xff\xff\xff\x7f\0", b"\x80\x7d" * 10 + b"\0"
 
     for claimed in (at_once, in_blocks):
-        with pytest.raises(Malformed, match="items without bytes"):
+        with pytest.raises(MalformedValues, match="items without bytes"):
             column(schema, schema, [claimed])

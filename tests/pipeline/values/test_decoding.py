@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.pipeline.values.decoding import Decoder
+from barnabas.pipeline.values.decoding import ValueDecoder
 from barnabas.pipeline.values.errors import UnusableSchema
 from barnabas.pipeline.values.frames import VALUE_HEADER, schema_headers
 from barnabas.pipeline.values.registry import (
@@ -36,8 +36,8 @@ def opened(registry: SchemaRegistry) -> Iterator[Registry]:
 
 
 @pytest.fixture
-def decoder(opened: Registry) -> Decoder:
-    return Decoder(opened, opened.schema(2))
+def decoder(opened: Registry) -> ValueDecoder:
+    return ValueDecoder(opened, opened.schema(2))
 
 
 def with_id(schema_id: int, payload: bytes) -> bytes:
@@ -48,7 +48,7 @@ def with_guid(schema_id: int, payload: bytes) -> bytes:
     return b"\1" + UUID(guid_of(schema_id)).bytes + payload
 
 
-def test_rows_keep_their_order(decoder: Decoder) -> None:
+def test_rows_keep_their_order(decoder: ValueDecoder) -> None:
     values = [with_id(1 + n % 2, bytes([n])) for n in range(6)]
     values.insert(3, with_guid(1, b"\0"))
     column = pa.array([b"not read", None, *values])[1:]
@@ -60,7 +60,7 @@ def test_rows_keep_their_order(decoder: Decoder) -> None:
     assert {} == found.errors
 
 
-def test_column_may_have_large_offsets(decoder: Decoder) -> None:
+def test_column_may_have_large_offsets(decoder: ValueDecoder) -> None:
     """
     Spark sends them with ``spark.sql.execution.arrow.useLargeVarTypes``.
     """
@@ -69,7 +69,7 @@ def test_column_may_have_large_offsets(decoder: Decoder) -> None:
     assert [1, None, 2] == decoder.decode(column).column.to_pylist()
 
 
-def test_schema_id_in_a_header_takes_precedence(decoder: Decoder) -> None:
+def test_schema_id_in_a_header_takes_precedence(decoder: ValueDecoder) -> None:
     headers: list[bytes | None] = [
         with_guid(1, b""),
         with_id(2, b""),
@@ -103,7 +103,7 @@ def test_first_header_of_the_name_counts() -> None:
 
 @given(bad=st.sets(st.integers(0, 49)))
 def test_each_malformed_row_is_reported(opened: Registry, bad: set[int]) -> None:
-    decoder = Decoder(opened, opened.schema(2))
+    decoder = ValueDecoder(opened, opened.schema(2))
     values = [with_id(2, b"\xff" if n in bad else b"\2") for n in range(50)]
 
     found = decoder.decode(pa.array(values))
@@ -112,7 +112,7 @@ def test_each_malformed_row_is_reported(opened: Registry, bad: set[int]) -> None
     assert dict.fromkeys(bad, "Schema 2: It ends in the middle of a field.") == found.errors
 
 
-def test_incompatible_schemas_are_errors_of_their_rows(decoder: Decoder) -> None:
+def test_incompatible_schemas_are_errors_of_their_rows(decoder: ValueDecoder) -> None:
     found = decoder.decode(pa.array([with_id(3, b"1"), with_id(99, b"1"), with_id(2, b"\2")]))
 
     assert [None, None, 1] == found.column.to_pylist()
@@ -121,7 +121,7 @@ def test_incompatible_schemas_are_errors_of_their_rows(decoder: Decoder) -> None
 
 
 def test_schema_is_requested_once(
-    registry: SchemaRegistry, opened: Registry, decoder: Decoder
+    registry: SchemaRegistry, opened: Registry, decoder: ValueDecoder
 ) -> None:
     values = pa.array([with_id(1, b"\2"), with_id(77, b"\2")] * 3)
 
@@ -162,7 +162,7 @@ def test_nested_schema_references_are_fetched(registry: SchemaRegistry) -> None:
     register("C", "B", "A")
     with RegistryAddress.of(registry.url).open() as opened:
         fetched = opened.version("C")
-        decoder = Decoder(opened, fetched)
+        decoder = ValueDecoder(opened, fetched)
 
         found = decoder.decode(pa.array([with_id(opened.latest_id("C"), b"\2\4")]))
 
@@ -176,7 +176,7 @@ def test_unreachable_registry_is_not_an_error_of_a_row(opened: Registry) -> None
     address = RegistryAddress.of({"url": url, "max.retries": 1, "retries.wait.ms": 1})
 
     with address.open() as closed, pytest.raises(RegistryError, match=f"{url} does not answer: "):
-        Decoder(closed, opened.schema(2)).decode(pa.array([with_id(1, b"\2")]))
+        ValueDecoder(closed, opened.schema(2)).decode(pa.array([with_id(1, b"\2")]))
 
 
 def test_password_appears_in_no_error(opened: Registry) -> None:
@@ -193,11 +193,11 @@ def test_password_appears_in_no_error(opened: Registry) -> None:
 
 def test_unsupported_schema_types_are_refused(opened: Registry) -> None:
     with pytest.raises(UnusableSchema, match="no decoder for schemas of type THRIFT"):
-        Decoder(opened, FetchedSchema("THRIFT", ""))
+        ValueDecoder(opened, FetchedSchema("THRIFT", ""))
 
 
 @pytest.mark.parametrize("rows", [0, 3])
-def test_columns_without_values_are_null(decoder: Decoder, rows: int) -> None:
+def test_columns_without_values_are_null(decoder: ValueDecoder, rows: int) -> None:
     column: Any = pa.nulls(rows, pa.binary())
 
     assert [None] * rows == decoder.decode(column).column.to_pylist()

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from barnabas.pipeline.values.errors import Malformed, UnusableSchema
+from barnabas.pipeline.values.errors import MalformedValues, UnusableSchema
 from barnabas.pipeline.values.json_schema import JsonType
 from barnabas.pipeline.values.registry import FetchedSchema
 
@@ -102,7 +102,7 @@ def test_json_values_have_the_types_of_their_columns() -> None:
     ],
 )
 def test_json_value_of_another_type_is_malformed(schema: Any, payload: bytes) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedValues):
         column(schema, [payload])
 
 

@@ -20,8 +20,8 @@ from google.protobuf import descriptor_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.pipeline.values.decoding import Decoder
-from barnabas.pipeline.values.errors import Malformed, UnusableSchema
+from barnabas.pipeline.values.decoding import ValueDecoder
+from barnabas.pipeline.values.errors import MalformedValues, UnusableSchema
 from barnabas.pipeline.values.protobuf import ProtobufFile, protobuf_reader, protobuf_type
 from barnabas.pipeline.values.registry import FetchedSchema, RegistryAddress
 from tests.pipeline.values.messages import F, classes, field, file, message
@@ -187,7 +187,7 @@ def test_nested_message_is_found_by_its_index_path() -> None:
     ],
 )
 def test_malformed_message_is_reported(payload: bytes, reason: str) -> None:
-    with pytest.raises(Malformed, match=reason):
+    with pytest.raises(MalformedValues, match=reason):
         column(schema_of(RICH), [b"\0", payload])
 
 
@@ -195,7 +195,7 @@ def test_malformed_message_is_reported(payload: bytes, reason: str) -> None:
 def test_any_bytes_are_decoded_or_malformed(payload: bytes) -> None:
     try:
         found = column(schema_of(RICH), [payload])
-    except Malformed:
+    except MalformedValues:
         return
     assert 1 == len(found)
 
@@ -239,7 +239,7 @@ def test_imported_protobuf_files_come_from_the_registry(registry: SchemaRegistry
         value = serialize(made(middle={"part": {"size": 3}}), context)
 
     with RegistryAddress.of(registry.url).open() as opened:
-        decoder = Decoder(opened, opened.version("parts-value"))
+        decoder = ValueDecoder(opened, opened.version("parts-value"))
         found = decoder.decode(pa.array([value, None]))
 
     assert {} == found.errors

@@ -43,7 +43,7 @@ from barnabas.pipeline.decoding.batch_headers import (
 from barnabas.pipeline.decoding.find import find_records
 from barnabas.pipeline.decoding.record_arrays import header_spans
 from barnabas.pipeline.decoding.spans import Fields
-from barnabas.pipeline.decoding.varint_columns import Ints, Malformed
+from barnabas.pipeline.decoding.varint_columns import Ints, MalformedRecords
 from barnabas.pipeline.schemas import (
     CORRUPT_COLUMN,
     OLD_CORRUPT_COLUMN,
@@ -65,7 +65,7 @@ ENOUGH_BYTES: Final = 4 << 20
 """Decompressed records that are decoded together."""
 
 
-class Place(NamedTuple):
+class RowPartition(NamedTuple):
     """
     What the rows of a partition have in common.
     """
@@ -75,7 +75,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Offsets:
+class OffsetRange:
     """
     A range of offsets, the end not being in it.
     """
@@ -96,7 +96,7 @@ class Offsets:
         )
 
 
-ALL_OFFSETS: Final = Offsets()
+ALL_OFFSETS: Final = OffsetRange()
 
 
 @lru_cache(maxsize=16)
@@ -144,9 +144,9 @@ def bad_checksums(buffer: bytes, headers: Headers) -> list[int]:
 def decode(
     buffer: bytes,
     headers: Headers,
-    place: Place,
+    place: RowPartition,
     wanted: Wanted,
-    offsets: Offsets = ALL_OFFSETS,
+    offsets: OffsetRange = ALL_OFFSETS,
 ) -> Iterator[pa.RecordBatch]:
     """
     The records of some batches that lie in *buffer*, those whose offsets are in *offsets*.
@@ -180,7 +180,7 @@ def decode(
 
 
 def _rows(
-    arena: Arena, headers: Headers, place: Place, wanted: Wanted, offsets: Offsets
+    arena: Arena, headers: Headers, place: RowPartition, wanted: Wanted, offsets: OffsetRange
 ) -> pa.RecordBatch:
     filled: Ints | None = None
     if not headers["record_count"].all():
@@ -190,7 +190,7 @@ def _rows(
     try:
         rows = _Rows(arena, headers, wanted, offsets)
         columns = rows.columns(wanted.columns, place)
-    except (Malformed, IndexError) as error:
+    except (MalformedRecords, IndexError) as error:
         raise _first_bad(arena, headers, filled) from error
     return pa.RecordBatch.from_arrays(columns, schema=wanted.schema)
 
@@ -200,10 +200,12 @@ class _Rows:
     The records of some batches, to be made into columns.
 
     Raises:
-        Malformed, IndexError: some of the records are none.
+        MalformedRecords, IndexError: some of the records are none.
     """
 
-    def __init__(self, arena: Arena, headers: Headers, wanted: Wanted, offsets: Offsets) -> None:
+    def __init__(
+        self, arena: Arena, headers: Headers, wanted: Wanted, offsets: OffsetRange
+    ) -> None:
         self._data = arena.data
         self._headers = headers
         self._counts = headers["record_count"]
@@ -232,7 +234,7 @@ class _Rows:
         repeated = np.repeat(values, self._counts)
         return repeated if self._kept is None else repeated[self._kept]
 
-    def columns(self, names: Sequence[str], place: Place) -> list[pa.Array]:
+    def columns(self, names: Sequence[str], place: RowPartition) -> list[pa.Array]:
         made: Mapping[str, Callable[[pa.DataType], pa.Array]] = {
             "key": lambda _: pieces(self._data, self._spans.keys),
             "value": lambda _: pieces(self._data, self._spans.values),

@@ -16,7 +16,7 @@ from barnabas.pipeline.decoding.batch_headers import Headers
 from barnabas.pipeline.decoding.record_arrays import spans_by_arrays
 from barnabas.pipeline.decoding.record_walk import COMPILED, RecordFields
 from barnabas.pipeline.decoding.spans import Fields, RecordSpans, Spans
-from barnabas.pipeline.decoding.varint_columns import Ints, Malformed
+from barnabas.pipeline.decoding.varint_columns import Ints, MalformedRecords
 
 if TYPE_CHECKING:
     from mypy_extensions import u8
@@ -35,13 +35,14 @@ def find_records(arena: Arena, headers: Headers, wanted: Fields) -> RecordSpans:
         headers: of the batches in the arena.
 
     Raises:
-        Malformed: the records of a batch do not fill it exactly, or one is not as long as it says.
+        MalformedRecords: the records of a batch do not fill it exactly, or one is not as long as
+            it says.
         IndexError: they are not inside the arena.
     """
     counts = headers["record_count"]
     if len(counts) and (counts.min() < 0 or int(counts.sum()) * SMALLEST_RECORD > len(arena.raw)):
         # So many are not even made room for.
-        raise Malformed
+        raise MalformedRecords
     return _find(arena, headers, wanted)
 
 
@@ -79,7 +80,7 @@ def spans_by_walk(arena: Arena, headers: Headers, wanted: Fields) -> RecordSpans
     of_batches[:, 3] = headers["base_offset"]
     of_batches[:, 4] = headers["base_timestamp"]
     if not fields.walk(arena.raw, vec[i64](of_batches.reshape(-1)), headers=wanted.headers):
-        raise Malformed
+        raise MalformedRecords
     headers_count = count if wanted.headers else 0
     return RecordSpans(
         _array(fields.record_ends, count),

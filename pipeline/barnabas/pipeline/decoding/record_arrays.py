@@ -29,7 +29,7 @@ from barnabas.pipeline.decoding.varint_columns import (
     VARLONG_BYTES,
     Bytes,
     Ints,
-    Malformed,
+    MalformedRecords,
     read_raw,
     signed,
 )
@@ -81,10 +81,10 @@ def _side_by_side(data: Bytes, starts: Ints, ends: Ints, counts: Ints) -> Ints:
         found[slots[:live] + step] = here
         raw = read_raw(data, here)
         if np.any(raw & 1):
-            raise Malformed
+            raise MalformedRecords
         here += raw >> 1
     if np.any(at != ends[order]):
-        raise Malformed
+        raise MalformedRecords
     return found
 
 
@@ -96,7 +96,7 @@ def _one_by_one(arena: Arena, counts: Ints) -> Ints:
     spans = zip(arena.starts.tolist(), arena.ends.tolist(), counts.tolist(), strict=True)
     for start, end, count in spans:
         if not note_records(arena.raw, start, end, count, found):
-            raise Malformed
+            raise MalformedRecords
     return np.array(found, np.int64)
 
 
@@ -112,7 +112,7 @@ def _fields(data: Bytes, record_at: Ints, record_ends: Ints, wanted: Fields) -> 
     key_spans = Spans.of(data, *_nullable(data, at)) if keys or values or headers else NO_SPANS
     value_spans = Spans.of(data, *_nullable(data, at)) if values or headers else NO_SPANS
     if np.any(at > record_ends):
-        raise Malformed
+        raise MalformedRecords
     if not headers:
         counts = headers_at = np.empty(0, np.int64)
     else:
@@ -125,7 +125,7 @@ def _header_counts(data: Bytes, at: Ints, record_ends: Ints) -> Ints:
     counts = raw >> 1
     ends_here = at == record_ends
     if np.any(raw & 1) or np.any(counts > record_ends - at) or np.any((counts == 0) != ends_here):
-        raise Malformed
+        raise MalformedRecords
     return counts
 
 
@@ -148,7 +148,7 @@ def header_spans(data: Bytes, headers_at: Ints, counts: Ints, record_end: Ints) 
         headers_at: where the first header of each record begins, if it has one.
 
     Raises:
-        Malformed: a record is not as long as it says, or a header has no name.
+        MalformedRecords: a record is not as long as it says, or a header has no name.
         IndexError: a header is not inside *data*.
     """
     total = int(counts.sum())
@@ -165,8 +165,8 @@ def header_spans(data: Bytes, headers_at: Ints, counts: Ints, record_end: Ints) 
         step += 1
         over = counts[live] == step
         if np.any(at[over] != record_end[live[over]]):
-            raise Malformed
+            raise MalformedRecords
         live, at = live[~over], at[~over]
     if np.any(names[1] < 0):
-        raise Malformed
+        raise MalformedRecords
     return HeaderSpans(counts, Spans.of(data, *names), Spans.of(data, *values))

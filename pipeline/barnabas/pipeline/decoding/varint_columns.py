@@ -25,7 +25,7 @@ VARINT_BYTES: Final = 5
 VARLONG_BYTES: Final = 10
 
 
-class Malformed(Exception):
+class MalformedRecords(Exception):
     """
     Some of the records are none. Which, has to be found out otherwise.
     """
@@ -36,7 +36,7 @@ def read_raw(data: Bytes, at: Ints, most_bytes: int = VARINT_BYTES) -> Ints:
     The raw numbers at the positions *at*, which are moved behind them.
 
     Raises:
-        Malformed: a number is too long.
+        MalformedRecords: a number is too long.
         IndexError: one is not inside *data*.
     """
     # To take is twice as fast as to index.
@@ -49,7 +49,7 @@ def read_raw(data: Bytes, at: Ints, most_bytes: int = VARINT_BYTES) -> Ints:
     width = 1
     while len(longer):
         if width == most_bytes:
-            raise Malformed
+            raise MalformedRecords
         where = at[longer]
         byte = data.take(where).astype(np.int64)
         at[longer] = where + 1

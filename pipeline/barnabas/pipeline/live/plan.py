@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.settings import ClientSettings
-from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.live.topics import wanted
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import check_batch
@@ -23,7 +23,7 @@ class LiveRange:
     """
 
     partition: TopicPartition
-    offsets: Offsets
+    offsets: OffsetRange
 
 
 def client_of(options: ReadOptions) -> ClientSettings:
@@ -47,7 +47,7 @@ def plan(options: ReadOptions) -> list[LiveRange]:
         return tasks(wanted(cluster, options), options)
 
 
-def tasks(offsets: Mapping[TopicPartition, Offsets], options: ReadOptions) -> list[LiveRange]:
+def tasks(offsets: Mapping[TopicPartition, OffsetRange], options: ReadOptions) -> list[LiveRange]:
     """
     A task for each partition; with ``maxRecordsPerPartition`` and ``minPartitions`` more, of
     offsets that follow one another.
@@ -75,4 +75,4 @@ def _cut(whole: LiveRange, pieces: int) -> Iterator[LiveRange]:
     pieces = min(pieces, count)
     for number in range(pieces):
         since, until = count * number // pieces, count * (number + 1) // pieces
-        yield LiveRange(whole.partition, Offsets(start + since, start + until))
+        yield LiveRange(whole.partition, OffsetRange(start + since, start + until))

@@ -17,7 +17,7 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.connection import Connection
 from barnabas.client.settings import ClientSettings, number
 from barnabas.pipeline.decoding.batch_headers import Headers, has_flag, last_offsets, walk
-from barnabas.pipeline.decoding.decode import Offsets, Place, Wanted, bad_checksums
+from barnabas.pipeline.decoding.decode import OffsetRange, RowPartition, Wanted, bad_checksums
 from barnabas.pipeline.errors import (
     BrokerError,
     ClientError,
@@ -29,7 +29,7 @@ from barnabas.pipeline.live.plan import LiveRange, client_of
 from barnabas.pipeline.live.topics import isolation_of
 from barnabas.pipeline.logs.chunks import Chunk, what_is_wrong
 from barnabas.pipeline.options import Mode, ReadOptions
-from barnabas.pipeline.reading.gathered_batches import GatheredBatches, Piece
+from barnabas.pipeline.reading.gathered_batches import ChunkPiece, GatheredBatches
 from barnabas.pipeline.reading.kept_batches import batches_with_rows
 from barnabas.pipeline.reading.kept_memory import keep_memory
 from barnabas.pipeline.reading.plan import report_loss
@@ -78,7 +78,7 @@ class _Reader:
         self._cluster = cluster
         self._options = options
         self._partition = work.partition
-        self._place = Place(*work.partition)
+        self._place = RowPartition(*work.partition)
         self._offsets = work.offsets
         self._next = work.offsets.start
         self._wanted = Wanted(tuple(columns), max_batch_bytes=options.max_batch_bytes)
@@ -153,7 +153,7 @@ class _Reader:
             start, self._next = self._next, next_offset
             is_last = next_offset >= self._offsets.end
             failed = None if is_last else self._sent_ahead(leader)
-            yield from self._decoded(data, headers, Offsets(start, self._offsets.end), aborted)
+            yield from self._decoded(data, headers, OffsetRange(start, self._offsets.end), aborted)
             if failed is not None:
                 raise failed
             if is_last:
@@ -217,10 +217,10 @@ class _Reader:
             waited.after(BrokerError.of(ErrorCode.OFFSET_NOT_AVAILABLE, sentence))
 
     def _decoded(
-        self, data: bytes, headers: Headers, offsets: Offsets, aborted: Sequence[AbortedTxn]
+        self, data: bytes, headers: Headers, offsets: OffsetRange, aborted: Sequence[AbortedTxn]
     ) -> Iterator[pa.RecordBatch]:
         with_rows = batches_with_rows(headers, offsets, aborted)
-        piece = Piece(self._from, Chunk(0, data, with_rows), with_rows)
+        piece = ChunkPiece(self._from, Chunk(0, data, with_rows), with_rows)
         start = 0
         for bad in bad_checksums(data, with_rows):
             good = piece._replace(headers=with_rows[start:bad])
@@ -232,7 +232,7 @@ class _Reader:
         rest = piece._replace(headers=with_rows[start:])
         yield from self._gathered.add(self._place, offsets, rest)
 
-    def _corrupt(self, place: Place, error: CorruptBatch) -> Iterator[pa.RecordBatch]:
+    def _corrupt(self, place: RowPartition, error: CorruptBatch) -> Iterator[pa.RecordBatch]:
         mode = self._options.mode
         if mode is Mode.FAILFAST or isinstance(error, OldFormat):
             raise error

@@ -5,7 +5,7 @@ How far a stream from a broker may go in its next step; the rules are those of S
 from __future__ import annotations
 
 from barnabas.client.cluster import Cluster
-from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.live.plan import LiveRange, client_of, tasks
 from barnabas.pipeline.live.topics import isolation_of, partitions_of, readable, wanted
 from barnabas.pipeline.options import ReadOptions
@@ -29,7 +29,7 @@ def latest(options: ReadOptions) -> Progress:
     return {each: offsets.end for each, offsets in _there(options).items()}
 
 
-def _there(options: ReadOptions) -> dict[TopicPartition, Offsets]:
+def _there(options: ReadOptions) -> dict[TopicPartition, OffsetRange]:
     with Cluster(client_of(options)) as cluster:
         return readable(cluster, partitions_of(cluster, options), isolation_of(options))
 
@@ -70,7 +70,7 @@ def work_between(options: ReadOptions, start: Progress, end: Progress) -> list[L
     new = sorted(set(end) - set(start))
     with Cluster(client_of(options)) as cluster:
         starts = readable(cluster, new, 0) if new else {}
-    offsets: dict[TopicPartition, Offsets] = {}
+    offsets: dict[TopicPartition, OffsetRange] = {}
     for partition, until in end.items():
         since = start.get(partition, 0)
         if partition in starts and starts[partition].start > 0:
@@ -78,5 +78,5 @@ def work_between(options: ReadOptions, start: Progress, end: Progress) -> list[L
                 f"Offsets 0 to {starts[partition].start - 1} of {partition} are gone.", options
             )
             since = starts[partition].start
-        offsets[partition] = Offsets(since, until)
+        offsets[partition] = OffsetRange(since, until)
     return tasks(offsets, options)

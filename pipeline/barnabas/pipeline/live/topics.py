@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from barnabas.client.cluster import Cluster
-from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.errors import UnknownTopic
 from barnabas.pipeline.options import IsolationLevel, ReadOptions
 from barnabas.pipeline.reading.plan import bounded, check_bounds
@@ -51,7 +51,7 @@ def partitions_of(cluster: Cluster, options: ReadOptions) -> list[TopicPartition
 
 def readable(
     cluster: Cluster, partitions: Iterable[TopicPartition], isolation_level: int
-) -> dict[TopicPartition, Offsets]:
+) -> dict[TopicPartition, OffsetRange]:
     """
     The offsets of each partition that can be read now.
     """
@@ -59,10 +59,10 @@ def readable(
     # Ends first: what is deleted meanwhile is then seen as gone, and nothing is before its start.
     ends = cluster.offsets(dict.fromkeys(names, _END), isolation_level)
     starts = cluster.offsets(dict.fromkeys(names, _BEGINNING))
-    return {each: Offsets(starts[each], max(starts[each], ends[each])) for each in names}
+    return {each: OffsetRange(starts[each], max(starts[each], ends[each])) for each in names}
 
 
-def wanted(cluster: Cluster, options: ReadOptions) -> dict[TopicPartition, Offsets]:
+def wanted(cluster: Cluster, options: ReadOptions) -> dict[TopicPartition, OffsetRange]:
     """
     The offsets of each partition that are asked for.
 

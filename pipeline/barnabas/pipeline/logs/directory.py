@@ -14,7 +14,7 @@ from pathlib import Path
 from barnabas.pipeline.errors import InvalidOption, UnknownTopic
 from barnabas.pipeline.logs.filesystems import locate
 from barnabas.pipeline.logs.indexes import KeptIndexes
-from barnabas.pipeline.options import Topics
+from barnabas.pipeline.options import TopicSelection
 from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.directories.directory import (
     HIGH_WATERMARK_CHECKPOINT,
@@ -89,7 +89,7 @@ class LogDirectory:
 
 
 def select(
-    directories: Sequence[LogDirectory], topics: Topics
+    directories: Sequence[LogDirectory], topics: TopicSelection
 ) -> list[tuple[LogDirectory, PartitionDirectory]]:
     """
     The partitions of *topics*, by topic and number.

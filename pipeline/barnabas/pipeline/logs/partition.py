@@ -48,7 +48,7 @@ _QUICKLY_SCANNED: Final = 1 << 20
 """A scan of a segment of this size is as fast as a search that begins with its index."""
 
 
-class PartitionLog:
+class StoredLog:
     """
     The log of one partition, with its files as they were at the first use.
 

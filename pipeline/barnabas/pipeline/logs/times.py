@@ -16,18 +16,18 @@ import pyarrow as pa
 
 from barnabas.pipeline.decoding.arena import BadBatch
 from barnabas.pipeline.decoding.batch_headers import Headers, last_offsets
-from barnabas.pipeline.decoding.decode import Offsets, Place, Wanted, decode
+from barnabas.pipeline.decoding.decode import OffsetRange, RowPartition, Wanted, decode
 from barnabas.pipeline.errors import CorruptBatch
 from barnabas.pipeline.logs.chunks import HEADER_CHUNK_BYTES as _CHUNK_BYTES
 from barnabas.pipeline.logs.chunks import Chunk, SegmentScan
 from barnabas.pipeline.logs.indexes import time_entries
-from barnabas.pipeline.logs.partition import PartitionLog
+from barnabas.pipeline.logs.partition import StoredLog
 from barnabas.storage.readonly.files import opened
 from barnabas.storage.readonly.segment import ReadOnlySegment
 
 
 def first_offset_at(
-    log: PartitionLog, timestamp_ms: int, offsets: Offsets, max_batch_bytes: int
+    log: StoredLog, timestamp_ms: int, offsets: OffsetRange, max_batch_bytes: int
 ) -> int | None:
     """
     The first offset in *offsets* with a timestamp of at least *timestamp_ms*, or None.
@@ -51,9 +51,9 @@ class _Search(NamedTuple):
     The time and the offsets of one search.
     """
 
-    log: PartitionLog
+    log: StoredLog
     timestamp_ms: int
-    offsets: Offsets
+    offsets: OffsetRange
     wanted: Wanted
 
     def in_segment(self, segment: ReadOnlySegment) -> int | None:
@@ -88,7 +88,7 @@ class _Search(NamedTuple):
         return None
 
     def _in_batch(self, data: bytes, header: Headers) -> int | None:
-        for rows in decode(data, header, Place("", 0), self.wanted, self.offsets):
+        for rows in decode(data, header, RowPartition("", 0), self.wanted, self.offsets):
             ms = rows.column("timestamp").cast(pa.int64()).to_numpy() // 1000
             late_enough = np.flatnonzero(ms >= self.timestamp_ms)
             if len(late_enough):

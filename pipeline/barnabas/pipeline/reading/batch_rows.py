@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from barnabas.pipeline.decoding.arrow import constant, numbers, timestamps
 from barnabas.pipeline.decoding.batch_headers import Headers, ends, has_flag, last_offsets
-from barnabas.pipeline.decoding.decode import Place
+from barnabas.pipeline.decoding.decode import RowPartition
 from barnabas.pipeline.schemas import BATCHES, project
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.batch import (
@@ -30,7 +30,7 @@ def _codecs() -> pa.Array:
 
 
 def batch_rows(
-    headers: Headers, place: Place, segment: int, columns: Sequence[str]
+    headers: Headers, place: RowPartition, segment: int, columns: Sequence[str]
 ) -> pa.RecordBatch:
     """
     A row for each of the batches, of the segment whose base offset is *segment*; their positions

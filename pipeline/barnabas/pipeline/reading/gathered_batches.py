@@ -15,16 +15,16 @@ import pyarrow as pa
 
 from barnabas.pipeline.decoding.arena import BadBatch
 from barnabas.pipeline.decoding.batch_headers import Headers, joined
-from barnabas.pipeline.decoding.decode import Offsets, Place, Wanted, decode
+from barnabas.pipeline.decoding.decode import OffsetRange, RowPartition, Wanted, decode
 from barnabas.pipeline.errors import CorruptBatch, TooManyBytes
 from barnabas.pipeline.logs.chunks import Chunk
 
 _ENOUGH_BYTES: Final = 1 << 20
 
-OnCorruptBatch = Callable[[Place, CorruptBatch], Iterator[pa.RecordBatch]]
+OnCorruptBatch = Callable[[RowPartition, CorruptBatch], Iterator[pa.RecordBatch]]
 
 
-class Piece(NamedTuple):
+class ChunkPiece(NamedTuple):
     """
     Some batches of a chunk, and the file that they are from.
     """
@@ -55,12 +55,14 @@ class GatheredBatches:
     def __init__(self, wanted: Wanted, on_corrupt: OnCorruptBatch) -> None:
         self._wanted = wanted
         self._on_corrupt = on_corrupt
-        self._place = Place("", -1)
-        self._offsets = Offsets()
-        self._pieces: list[Piece] = []
+        self._place = RowPartition("", -1)
+        self._offsets = OffsetRange()
+        self._pieces: list[ChunkPiece] = []
         self._size = 0
 
-    def add(self, place: Place, offsets: Offsets, piece: Piece) -> Iterator[pa.RecordBatch]:
+    def add(
+        self, place: RowPartition, offsets: OffsetRange, piece: ChunkPiece
+    ) -> Iterator[pa.RecordBatch]:
         """
         Take batches, and give the rows of as many as should not wait any longer.
 
@@ -73,7 +75,7 @@ class GatheredBatches:
         if place != self._place or offsets.start < self._offsets.start:
             yield from self.rows()
         if self._pieces:
-            self._offsets = Offsets(self._offsets.start, offsets.end)
+            self._offsets = OffsetRange(self._offsets.start, offsets.end)
         else:
             self._place, self._offsets = place, offsets
         self._pieces.append(piece)
@@ -112,7 +114,7 @@ class GatheredBatches:
                 done = index + 1
 
 
-def _joined(pieces: list[Piece]) -> tuple[bytes, Headers]:
+def _joined(pieces: list[ChunkPiece]) -> tuple[bytes, Headers]:
     if len(pieces) == 1:
         return pieces[0].chunk.data, pieces[0].headers
     headers = joined([piece.headers for piece in pieces])

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from barnabas.pipeline.decoding.batch_headers import Headers, any_has_flag, has_flag, last_offsets
-from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.protocol.records.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
 from barnabas.storage.index.txn_index import AbortedTxn
 
 
-def in_range(headers: Headers, offsets: Offsets) -> npt.NDArray[np.bool_]:
+def in_range(headers: Headers, offsets: OffsetRange) -> npt.NDArray[np.bool_]:
     """
     Which batches have some of the offsets.
     """
@@ -25,7 +25,9 @@ def in_range(headers: Headers, offsets: Offsets) -> npt.NDArray[np.bool_]:
     return some
 
 
-def batches_with_rows(headers: Headers, offsets: Offsets, aborted: Sequence[AbortedTxn]) -> Headers:
+def batches_with_rows(
+    headers: Headers, offsets: OffsetRange, aborted: Sequence[AbortedTxn]
+) -> Headers:
     """
     The batches that have records for the reader: no markers, nor those of *aborted* transactions,
     as consumers decide it (KIP-98).

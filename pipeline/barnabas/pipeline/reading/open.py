@@ -31,7 +31,7 @@ _TRIES: Final = 5
 """A broker does not compact the same partition again and again within an instant."""
 
 
-class Source(NamedTuple):
+class OpenedRange(NamedTuple):
     """
     An open file, and where in it the offsets are.
     """
@@ -57,7 +57,7 @@ def _directory(path: str) -> Path:
 
 
 @contextmanager
-def open_sources(piece: SegmentRange, options: ReadOptions) -> Iterator[list[Source]]:
+def open_sources(piece: SegmentRange, options: ReadOptions) -> Iterator[list[OpenedRange]]:
     """
     The files with the offsets of *piece*, in their order: nearly always the one that was planned.
 
@@ -70,7 +70,7 @@ def open_sources(piece: SegmentRange, options: ReadOptions) -> Iterator[list[Sou
         yield [source] if source else _looked_for(files, piece, options, stack)
 
 
-def _as_planned(files: Files, piece: SegmentRange, stack: ExitStack) -> Source | None:
+def _as_planned(files: Files, piece: SegmentRange, stack: ExitStack) -> OpenedRange | None:
     for suffix in ("", DELETED_SUFFIX):
         path = log_file(_directory(piece.directory), piece.base_offset, suffix)
         try:
@@ -80,13 +80,13 @@ def _as_planned(files: Files, piece: SegmentRange, stack: ExitStack) -> Source |
         size = file.size()
         is_same = size == piece.file_size or (piece.is_active and size > piece.file_size)
         if is_same and piece.first_offset in (None, base_offset_in(file, piece.position)):
-            return Source(path, file, piece.position, piece.end_position)
+            return OpenedRange(path, file, piece.position, piece.end_position)
     return None
 
 
 def _looked_for(
     files: Files, piece: SegmentRange, options: ReadOptions, stack: ExitStack
-) -> list[Source]:
+) -> list[OpenedRange]:
     for _ in range(_TRIES):
         with ExitStack() as attempt:
             try:
@@ -126,7 +126,7 @@ def _segments(files: Files, piece: SegmentRange) -> list[ReadOnlySegment]:
 
 def _source(
     files: Files, segment: ReadOnlySegment, piece: SegmentRange, stack: ExitStack
-) -> Source:
+) -> OpenedRange:
     position = position_of(files, segment, piece.offsets.start)
     file = stack.enter_context(opened(files, segment.path))
-    return Source(segment.path, file, position, file.size())
+    return OpenedRange(segment.path, file, position, file.size())

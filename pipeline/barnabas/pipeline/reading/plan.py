@@ -17,22 +17,22 @@ from typing import Final
 
 import numpy as np
 
-from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.errors import DataLoss, InvalidOption, UnknownTopic
 from barnabas.pipeline.logs.directory import LogDirectory, select
 from barnabas.pipeline.logs.headers import WORTH_SKIPPING
 from barnabas.pipeline.logs.indexes import batch_at
-from barnabas.pipeline.logs.partition import PartitionLog
+from barnabas.pipeline.logs.partition import StoredLog
 from barnabas.pipeline.logs.times import first_offset_at
 from barnabas.pipeline.options import (
     EARLIEST,
     LATEST,
-    Bound,
     IsolationLevel,
     NoSuchTime,
+    ReadBound,
     ReadOptions,
 )
-from barnabas.pipeline.schemas import Level
+from barnabas.pipeline.schemas import RowLevel
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.readonly.segment import ReadOnlySegment
@@ -61,7 +61,7 @@ class SegmentRange:
     topic_partition: TopicPartition
     base_offset: int
     """Of the segment."""
-    offsets: Offsets
+    offsets: OffsetRange
     position: int
     """Where in the file a batch begins, and no earlier one has any of the offsets."""
     end_position: int
@@ -90,7 +90,7 @@ class Work:
     ranges: tuple[SegmentRange, ...] = ()
 
 
-def open_logs(options: ReadOptions) -> list[PartitionLog]:
+def open_logs(options: ReadOptions) -> list[StoredLog]:
     """
     The logs that are meant.
 
@@ -99,9 +99,7 @@ def open_logs(options: ReadOptions) -> list[PartitionLog]:
         UnknownTopic: a topic that is named is not there, or no log at all.
     """
     directories = [LogDirectory(url, options.storage) for url in options.paths]
-    return [
-        PartitionLog(root, directory) for root, directory in select(directories, options.topics)
-    ]
+    return [StoredLog(root, directory) for root, directory in select(directories, options.topics)]
 
 
 def plan(options: ReadOptions) -> list[Work]:
@@ -124,7 +122,7 @@ def plan(options: ReadOptions) -> list[Work]:
     return tasks(pieces, options)
 
 
-def resolve(options: ReadOptions, logs: Sequence[PartitionLog]) -> dict[TopicPartition, Offsets]:
+def resolve(options: ReadOptions, logs: Sequence[StoredLog]) -> dict[TopicPartition, OffsetRange]:
     """
     The offsets of each partition that are asked for.
 
@@ -139,13 +137,13 @@ class _Resolver:
     The bounds of one partition of a log directory.
     """
 
-    def __init__(self, options: ReadOptions, log: PartitionLog) -> None:
+    def __init__(self, options: ReadOptions, log: StoredLog) -> None:
         self._options = options
         self._log = log
 
-    def offsets(self) -> Offsets:
+    def offsets(self) -> OffsetRange:
         options, log = self._options, self._log
-        there = Offsets(
+        there = OffsetRange(
             log.start_offset, log.end_offset(options.read_up_to, options.isolation_level)
         )
 
@@ -158,9 +156,9 @@ class _Resolver:
 def bounded(
     options: ReadOptions,
     partition: TopicPartition,
-    there: Offsets,
+    there: OffsetRange,
     offset_at: Callable[[int], int | None],
-) -> Offsets:
+) -> OffsetRange:
     """
     The offsets of one partition that are asked for.
 
@@ -173,7 +171,7 @@ def bounded(
         InvalidOption: a time is asked for that no record has.
     """
 
-    def resolved(bound: Bound, which: str) -> int | None:
+    def resolved(bound: ReadBound, which: str) -> int | None:
         timestamp_ms = bound.timestamps_ms.get(partition, bound.timestamp_ms)
         if timestamp_ms is not None:
             return offset_at(timestamp_ms)
@@ -196,7 +194,7 @@ def bounded(
             )
         start = there.end
     end = resolved(options.end, "end")
-    return Offsets(start, max(start, there.end if end is None else end))
+    return OffsetRange(start, max(start, there.end if end is None else end))
 
 
 def check_bounds(options: ReadOptions, partitions: Iterable[TopicPartition]) -> None:
@@ -230,7 +228,7 @@ def report_loss(sentence: str, options: ReadOptions) -> None:
     logger.warning("%s", sentence)
 
 
-def ranges(log: PartitionLog, offsets: Offsets, options: ReadOptions) -> Iterator[SegmentRange]:
+def ranges(log: StoredLog, offsets: OffsetRange, options: ReadOptions) -> Iterator[SegmentRange]:
     """
     The pieces of one log, none larger than a task should be by much.
     """
@@ -242,16 +240,16 @@ def ranges(log: PartitionLog, offsets: Offsets, options: ReadOptions) -> Iterato
     segments = log.segments
     for segment, after in zip(segments, (*segments[1:], None), strict=True):
         next_base = END if after is None else after.base_offset
-        here = Offsets(max(offsets.start, segment.base_offset), min(offsets.end, next_base))
+        here = OffsetRange(max(offsets.start, segment.base_offset), min(offsets.end, next_base))
         if here.start < here.end and segment.size:
             for piece in _cut(log, segment, here, after is None, options):
                 yield _with_aborted(piece, aborted)
 
 
 def _cut(
-    log: PartitionLog,
+    log: StoredLog,
     segment: ReadOnlySegment,
-    offsets: Offsets,
+    offsets: OffsetRange,
     is_active: bool,
     options: ReadOptions,
 ) -> Iterator[SegmentRange]:
@@ -266,7 +264,7 @@ def _cut(
             directory=str(log.directory.path),
             topic_partition=log.topic_partition,
             base_offset=segment.base_offset,
-            offsets=Offsets(start, end),
+            offsets=OffsetRange(start, end),
             position=position,
             end_position=end_position,
             first_offset=first_offset,
@@ -276,16 +274,16 @@ def _cut(
         )
 
 
-def _share_read(log: PartitionLog, segment: ReadOnlySegment, options: ReadOptions) -> float:
+def _share_read(log: StoredLog, segment: ReadOnlySegment, options: ReadOptions) -> float:
     """
     Which part of a segment's bytes is read, at most.
 
     Of large batches, only headers are where nothing else is asked for. An index has one entry for
     each of them; for several, where they are small.
     """
-    if options.level is Level.SEGMENTS:
+    if options.level is RowLevel.SEGMENTS:
         return 0.0
-    may_skip = options.level is Level.BATCHES and isinstance(log.directory.files, DiskFiles)
+    may_skip = options.level is RowLevel.BATCHES and isinstance(log.directory.files, DiskFiles)
     if options.min_partitions or not may_skip or segment.size < _WORTH_ASKING:
         return 1.0
     _, positions = log.log_directory.indexes.entries(segment)
@@ -296,7 +294,7 @@ def _share_read(log: PartitionLog, segment: ReadOnlySegment, options: ReadOption
 
 
 def _edges(
-    log: PartitionLog, segment: ReadOnlySegment, offsets: Offsets, bytes_per_task: int
+    log: StoredLog, segment: ReadOnlySegment, offsets: OffsetRange, bytes_per_task: int
 ) -> Iterator[tuple[int, int | None]]:
     """
     Positions between which the offsets are, each with the base offset of the batch there.

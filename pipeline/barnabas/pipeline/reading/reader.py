@@ -10,20 +10,20 @@ from collections.abc import Generator, Iterator, Sequence
 import pyarrow as pa
 
 from barnabas.pipeline.decoding.batch_headers import Headers, last_offsets
-from barnabas.pipeline.decoding.decode import Place, Wanted, bad_checksums
+from barnabas.pipeline.decoding.decode import RowPartition, Wanted, bad_checksums
 from barnabas.pipeline.errors import CorruptBatch, OldFormat
 from barnabas.pipeline.logs.chunks import Chunk, SegmentScan, Stop
 from barnabas.pipeline.logs.headers import HeaderScan
 from barnabas.pipeline.logs.indexes import next_indexed
 from barnabas.pipeline.options import Mode, ReadOptions
 from barnabas.pipeline.reading.batch_rows import batch_rows
-from barnabas.pipeline.reading.gathered_batches import GatheredBatches, Piece
+from barnabas.pipeline.reading.gathered_batches import ChunkPiece, GatheredBatches
 from barnabas.pipeline.reading.kept_batches import batches_with_rows, in_range
 from barnabas.pipeline.reading.kept_memory import keep_memory
-from barnabas.pipeline.reading.open import Source, files_of, open_sources
+from barnabas.pipeline.reading.open import OpenedRange, files_of, open_sources
 from barnabas.pipeline.reading.plan import SegmentRange, Work
 from barnabas.pipeline.reading.segment_rows import segment_rows
-from barnabas.pipeline.schemas import Level
+from barnabas.pipeline.schemas import RowLevel
 from barnabas.storage.fs.disk import DiskFiles
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ def read(work: Work, columns: Sequence[str], options: ReadOptions) -> Iterator[p
         CorruptBatch: a batch cannot be read, unless the options say what to do with it.
         DataLoss: offsets were deleted since the plan was made, unless the options say to go on.
     """
-    if options.level is Level.SEGMENTS:
+    if options.level is RowLevel.SEGMENTS:
         for piece in work.ranges:
             yield from segment_rows(piece, columns, options)
         return
@@ -65,7 +65,7 @@ class _Reader:
         self._wanted = Wanted(self._columns, max_batch_bytes=options.max_batch_bytes)
         self._gathered = GatheredBatches(self._wanted, self._corrupt)
         self._range: SegmentRange
-        self._place: Place
+        self._place: RowPartition
         self._next_offset: int
         """Behind the last batch of the range that was seen."""
 
@@ -74,7 +74,7 @@ class _Reader:
         Rows of a range, and of those before it; some may still be missing.
         """
         self._range = piece
-        self._place = Place(*piece.topic_partition)
+        self._place = RowPartition(*piece.topic_partition)
         self._next_offset = piece.offsets.start
         with open_sources(piece, self._options) as sources:
             for source in sources:
@@ -86,8 +86,8 @@ class _Reader:
         """
         yield from self._gathered.rows()
 
-    def _rows_of(self, source: Source) -> Iterator[pa.RecordBatch]:
-        rows_from = self._batches if self._options.level is Level.BATCHES else self._records
+    def _rows_of(self, source: OpenedRange) -> Iterator[pa.RecordBatch]:
+        rows_from = self._batches if self._options.level is RowLevel.BATCHES else self._records
         position: int | None = source.position
         while position is not None:
             stop = yield from rows_from(source, position)
@@ -97,7 +97,7 @@ class _Reader:
             yield from self._corrupt(self._place, self._stopped(source, stop))
             position = self._behind(source, stop)
 
-    def _batches(self, source: Source, position: int) -> Rows:
+    def _batches(self, source: OpenedRange, position: int) -> Rows:
         is_local = isinstance(files_of(self._range.url, self._options.storage), DiskFiles)
         scan = HeaderScan(source.file, position, source.end_position, is_local=is_local)
         for headers in scan:
@@ -109,7 +109,7 @@ class _Reader:
                 return None
         return scan.stop
 
-    def _records(self, source: Source, position: int) -> Rows:
+    def _records(self, source: OpenedRange, position: int) -> Rows:
         scan = SegmentScan(source.file, position, source.end_position, self._options.chunk_bytes)
         for chunk in scan:
             yield from self._rows_in(source, chunk)
@@ -125,9 +125,9 @@ class _Reader:
         self._next_offset = int(last_offsets(headers[-1:])[0]) + 1
         return self._next_offset >= self._range.offsets.end
 
-    def _rows_in(self, source: Source, chunk: Chunk) -> Iterator[pa.RecordBatch]:
+    def _rows_in(self, source: OpenedRange, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         offsets = self._range.offsets
-        piece = Piece(
+        piece = ChunkPiece(
             str(source.path), chunk, batches_with_rows(chunk.headers, offsets, self._range.aborted)
         )
         start = 0
@@ -143,11 +143,11 @@ class _Reader:
 
     # What cannot be read.
 
-    def _stopped(self, source: Source, stop: Stop) -> CorruptBatch:
+    def _stopped(self, source: OpenedRange, stop: Stop) -> CorruptBatch:
         kind = OldFormat if stop.is_old_format else CorruptBatch
         return kind(str(source.path), stop.position, self._next_offset, stop.reason)
 
-    def _corrupt(self, place: Place, error: CorruptBatch) -> Iterator[pa.RecordBatch]:
+    def _corrupt(self, place: RowPartition, error: CorruptBatch) -> Iterator[pa.RecordBatch]:
         """
         Raises:
             CorruptBatch: unless the options say otherwise. An old format is not corruption that one
@@ -157,7 +157,7 @@ class _Reader:
         if mode is Mode.FAILFAST or isinstance(error, OldFormat):
             raise error
         logger.warning("%s", error)
-        if mode is Mode.PERMISSIVE and self._options.level is Level.RECORDS:
+        if mode is Mode.PERMISSIVE and self._options.level is RowLevel.RECORDS:
             row = {
                 "topic": place.topic,
                 "partition": place.partition,
@@ -166,7 +166,7 @@ class _Reader:
             }
             yield pa.RecordBatch.from_pylist([row], schema=self._wanted.schema)
 
-    def _behind(self, source: Source, stop: Stop) -> int | None:
+    def _behind(self, source: OpenedRange, stop: Stop) -> int | None:
         """
         Where the next batch begins of which the index knows; what is between cannot be read.
         """

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.logs.indexes import batch_at
-from barnabas.pipeline.logs.partition import PartitionLog
+from barnabas.pipeline.logs.partition import StoredLog
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import (
     SegmentRange,
@@ -28,7 +28,7 @@ from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.topic_partition import TopicPartition
 
 Progress = Mapping[TopicPartition, int]
-Waiting = Mapping[TopicPartition, Offsets]
+Waiting = Mapping[TopicPartition, OffsetRange]
 """The offset behind the last one that was read, of each partition."""
 
 
@@ -86,14 +86,14 @@ def admit(
         DataLoss: partitions are gone, or logs shorter than they were.
     """
     logs = {log.topic_partition: log for log in open_logs(options)}
-    there = {each: Offsets(log.start_offset, _end(log, options)) for each, log in logs.items()}
+    there = {each: OffsetRange(log.start_offset, _end(log, options)) for each, log in logs.items()}
     ends, waiting = waiting_in(options, start, there, target=target, max_offsets=max_offsets)
     if max_bytes is not None:
 
-        def stored(partition: TopicPartition, offsets: Offsets) -> int:
+        def stored(partition: TopicPartition, offsets: OffsetRange) -> int:
             return sum(size for *_, size in _pieces(logs[partition], offsets))
 
-        def cut(partition: TopicPartition, offsets: Offsets, share: int) -> int:
+        def cut(partition: TopicPartition, offsets: OffsetRange, share: int) -> int:
             return _after_bytes(logs[partition], offsets, share)
 
         waiting = share_out(waiting, max_bytes, stored, cut)
@@ -103,7 +103,7 @@ def admit(
 def waiting_in(
     options: ReadOptions,
     start: Progress,
-    there: Mapping[TopicPartition, Offsets],
+    there: Mapping[TopicPartition, OffsetRange],
     *,
     target: Progress | None,
     max_offsets: int | None,
@@ -133,7 +133,7 @@ def waiting_in(
             )
         ends[partition] = end
     waiting: Waiting = {
-        partition: Offsets(max(start.get(partition, 0), there[partition].start), end)
+        partition: OffsetRange(max(start.get(partition, 0), there[partition].start), end)
         for partition, end in ends.items()
     }
     waiting = {partition: offsets for partition, offsets in waiting.items() if offsets.count}
@@ -161,10 +161,10 @@ def work_between(options: ReadOptions, start: Progress, end: Progress) -> list[W
 
 def _offsets_between(
     options: ReadOptions,
-    logs: Mapping[TopicPartition, PartitionLog],
+    logs: Mapping[TopicPartition, StoredLog],
     start: Progress,
     end: Progress,
-) -> Iterator[tuple[TopicPartition, Offsets]]:
+) -> Iterator[tuple[TopicPartition, OffsetRange]]:
     for partition, until in sorted(end.items()):
         since = start.get(partition, 0)
         if since >= until:
@@ -182,10 +182,10 @@ def _offsets_between(
                 f"{log.log_end_offset} now.",
                 options,
             )
-        yield partition, Offsets(max(since, log.start_offset), until)
+        yield partition, OffsetRange(max(since, log.start_offset), until)
 
 
-def _end(log: PartitionLog, options: ReadOptions) -> int:
+def _end(log: StoredLog, options: ReadOptions) -> int:
     return log.end_offset(options.read_up_to, options.isolation_level)
 
 
@@ -195,9 +195,9 @@ def _end(log: PartitionLog, options: ReadOptions) -> int:
 def share_out(
     waiting: Waiting,
     limit: int,
-    amount: Callable[[TopicPartition, Offsets], int],
-    cut: Callable[[TopicPartition, Offsets, int], int],
-) -> dict[TopicPartition, Offsets]:
+    amount: Callable[[TopicPartition, OffsetRange], int],
+    cut: Callable[[TopicPartition, OffsetRange, int], int],
+) -> dict[TopicPartition, OffsetRange]:
     """
     Give each partition as much of *limit* as it has of all that waits, as the connector does.
     """
@@ -208,15 +208,15 @@ def share_out(
     shared = {}
     for partition, offsets in waiting.items():
         share = max(1, limit * amounts[partition] // total)
-        shared[partition] = Offsets(offsets.start, cut(partition, offsets, share))
+        shared[partition] = OffsetRange(offsets.start, cut(partition, offsets, share))
     return shared
 
 
-def by_count(_partition: TopicPartition, offsets: Offsets, share: int) -> int:
+def by_count(_partition: TopicPartition, offsets: OffsetRange, share: int) -> int:
     return min(offsets.end, offsets.start + share)
 
 
-def _pieces(log: PartitionLog, offsets: Offsets) -> Iterator[tuple[ReadOnlySegment, int, int]]:
+def _pieces(log: StoredLog, offsets: OffsetRange) -> Iterator[tuple[ReadOnlySegment, int, int]]:
     """
     The segments with some of the offsets, where the first of these is, and how many bytes follow.
     """
@@ -227,7 +227,7 @@ def _pieces(log: PartitionLog, offsets: Offsets) -> Iterator[tuple[ReadOnlySegme
             yield segment, position, segment.size - position
 
 
-def _after_bytes(log: PartitionLog, offsets: Offsets, share: int) -> int:
+def _after_bytes(log: StoredLog, offsets: OffsetRange, share: int) -> int:
     """
     The first offset behind *share* bytes that some index knows, or the end of the range.
     """
@@ -243,7 +243,7 @@ def _after_bytes(log: PartitionLog, offsets: Offsets, share: int) -> int:
     return offsets.end
 
 
-def _indexed(log: PartitionLog, segment: ReadOnlySegment, position: int, behind: int) -> int | None:
+def _indexed(log: StoredLog, segment: ReadOnlySegment, position: int, behind: int) -> int | None:
     """
     The base offset of the first batch from *position* on that the index knows.
     """
@@ -255,6 +255,6 @@ def _indexed(log: PartitionLog, segment: ReadOnlySegment, position: int, behind:
     return None
 
 
-def _next_base(log: PartitionLog, segment: ReadOnlySegment) -> int:
+def _next_base(log: StoredLog, segment: ReadOnlySegment) -> int:
     bases = [other.base_offset for other in log.segments if other.base_offset > segment.base_offset]
     return min(bases, default=log.log_end_offset)

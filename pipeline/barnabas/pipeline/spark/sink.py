@@ -35,7 +35,7 @@ from barnabas.pipeline.spark.shipped import Shipped
 from barnabas.pipeline.spark.tasks import settle_worker
 from barnabas.pipeline.writing.identity import idempotent
 from barnabas.pipeline.writing.options import WriteOptions
-from barnabas.pipeline.writing.producer import Producer
+from barnabas.pipeline.writing.producer import TaskProducer
 from barnabas.pipeline.writing.task import write_rows
 
 _TEXT_OR_BYTES: Final = (StringType(), BinaryType())
@@ -113,7 +113,7 @@ class TopicWriter(Shipped, DataSourceArrowWriter):
         task = task_number()
         with Cluster(self._options.client, creates_topics=True) as cluster:
             identity = idempotent(cluster, self._options)
-            producer = Producer(cluster, self._options, identity, task)
+            producer = TaskProducer(cluster, self._options, identity, task)
             return RowsWritten(write_rows(cluster, self._options, producer, task, iterator))
 
 

@@ -38,7 +38,7 @@ from barnabas.pipeline.spark.shipped import Shipped
 from barnabas.pipeline.spark.sink import TopicWriter
 from barnabas.pipeline.spark.stream import LogStreamReader
 from barnabas.pipeline.spark.stream_sink import TopicStreamWriter
-from barnabas.pipeline.spark.tasks import Task, rows_of
+from barnabas.pipeline.spark.tasks import SparkTask, rows_of
 from barnabas.pipeline.spark.types import chosen_columns, spark_schema
 from barnabas.pipeline.storage import hadoop_settings
 from barnabas.pipeline.writing.options import parse_write_options
@@ -104,10 +104,10 @@ class LogReader(Shipped, DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         # Of an empty list Spark makes a task without an InputPartition.
         if self._options.client is not None:
-            live = [Task(work) for work in live_plan(self._options)]
-            return [*live] or [Task(Work())]
-        return [Task(work) for work in plan(self._options) or [Work()]]
+            live = [SparkTask(work) for work in live_plan(self._options)]
+            return [*live] or [SparkTask(Work())]
+        return [SparkTask(work) for work in plan(self._options) or [Work()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Task)
+        assert isinstance(partition, SparkTask)
         return rows_of(partition.work, self._columns, self._options)

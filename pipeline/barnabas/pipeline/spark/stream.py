@@ -27,7 +27,7 @@ from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading import stream_plan
 from barnabas.pipeline.reading.stream_plan import Progress, from_json, to_json
 from barnabas.pipeline.spark.shipped import Shipped
-from barnabas.pipeline.spark.tasks import Task, rows_of
+from barnabas.pipeline.spark.tasks import SparkTask, rows_of
 from barnabas.pipeline.spark.types import chosen_columns
 
 
@@ -75,8 +75,8 @@ class LogStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailableN
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         works = self._of.work_between(self._options, from_json(start), from_json(end))
-        return [Task(work) for work in works]
+        return [SparkTask(work) for work in works]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Task)
+        assert isinstance(partition, SparkTask)
         return rows_of(partition.work, self._columns, self._options)

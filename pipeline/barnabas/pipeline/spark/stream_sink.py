@@ -22,10 +22,10 @@ from barnabas.pipeline.spark.sink import check_columns
 from barnabas.pipeline.spark.tasks import settle_worker
 from barnabas.pipeline.writing.identity import Identity, initialized
 from barnabas.pipeline.writing.options import WriteOptions
-from barnabas.pipeline.writing.producer import Producer
+from barnabas.pipeline.writing.producer import TaskProducer
 from barnabas.pipeline.writing.task import write_rows
 from barnabas.pipeline.writing.transactions import (
-    Decision,
+    CommitDecision,
     MicroBatch,
     abort,
     abort_earlier,
@@ -88,7 +88,7 @@ class TopicStreamWriter(Shipped, DataSourceStreamArrowWriter):
             name = batch.transactional_id(task, attempt)
             # What a run before has left open under this name is aborted, be there rows or not.
             identity = initialized(cluster, name, self._options)
-            producer = Producer(cluster, self._options, identity, task)
+            producer = TaskProducer(cluster, self._options, identity, task)
             try:
                 write_rows(cluster, self._options, producer, task, iterator)
             except (PipelineError, ClientError):
@@ -124,7 +124,7 @@ class TopicStreamWriter(Shipped, DataSourceStreamArrowWriter):
             if not transactions:
                 return
             place = next(each.places[0] for each in prepared if each.places)
-            decision = Decision(batch.query_id, batch.batch_id, tuple(transactions), place)
+            decision = CommitDecision(batch.query_id, batch.batch_id, tuple(transactions), place)
             decide(cluster, batch.group, decision)
             commit(cluster, batch.group, decision)
             attempts = {each.task: each.attempt for each in prepared}

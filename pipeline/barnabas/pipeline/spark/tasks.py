@@ -21,7 +21,7 @@ from barnabas.pipeline.reading.reader import read
 
 
 @dataclass
-class Task(InputPartition):
+class SparkTask(InputPartition):
     """
     The work of one task.
     """

@@ -15,14 +15,14 @@ from barnabas.pipeline.decoding.varint_columns import Ints
 from barnabas.pipeline.values.avro.reading import merged
 from barnabas.pipeline.values.avro.resolution import read_values, reader_of
 from barnabas.pipeline.values.avro.schema import AvroType, parse
-from barnabas.pipeline.values.errors import Malformed, UnusableSchema
+from barnabas.pipeline.values.errors import MalformedValues, UnusableSchema
 from barnabas.pipeline.values.frames import Frame, Values, frames
 from barnabas.pipeline.values.json_schema import JsonType
 from barnabas.pipeline.values.registry import FetchedSchema, Registry, SchemaKey, UnknownSchema
 from barnabas.pipeline.values.rows import ReadColumn
 
 
-class Decoded(NamedTuple):
+class DecodedColumn(NamedTuple):
     """
     A column, null where there was nothing or nothing that could be read.
     """
@@ -33,7 +33,7 @@ class Decoded(NamedTuple):
 
 
 @dataclass
-class Decoder:
+class ValueDecoder:
     """
     Reads values as those of one schema.
 
@@ -59,7 +59,7 @@ class Decoder:
             raise UnusableSchema(f"There is no decoder for schemas of type {self.schema.kind}.")
         self.arrow, self._made = kinds[self.schema.kind]()
 
-    def decode(self, column: pa.Array, headers: list[bytes | None] | None = None) -> Decoded:
+    def decode(self, column: pa.Array, headers: list[bytes | None] | None = None) -> DecodedColumn:
         """
         Decode a column of bytes.
 
@@ -80,7 +80,7 @@ class Decoder:
             else:
                 assert isinstance(frame, Frame)
                 self._read(values, rows, read, (frame.key, parts, errors))
-        return Decoded(merged(len(column), parts, self.arrow), errors)
+        return DecodedColumn(merged(len(column), parts, self.arrow), errors)
 
     def _read(
         self,
@@ -92,7 +92,7 @@ class Decoder:
         key, parts, errors = into
         try:
             parts.append((rows, read(values.data, values.starts[rows], values.ends[rows])))
-        except Malformed as error:
+        except MalformedValues as error:
             if len(rows) == 1:
                 errors[int(rows[0])] = f"Schema {key}: {error}"
                 return
@@ -107,7 +107,7 @@ class Decoder:
                 self._readers[frame] = self._made(frame)
             except UnknownSchema as error:
                 self._readers[frame] = str(error)
-            except (UnusableSchema, Malformed) as error:
+            except (UnusableSchema, MalformedValues) as error:
                 self._readers[frame] = f"Schema {frame.key}: {error}"
         return self._readers[frame]
 

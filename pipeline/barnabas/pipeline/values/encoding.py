@@ -13,7 +13,7 @@ import fastavro
 import pyarrow as pa
 
 from barnabas.pipeline.values.avro.schema import AvroType, parse
-from barnabas.pipeline.values.errors import Malformed, UnusableSchema
+from barnabas.pipeline.values.errors import MalformedValues, UnusableSchema
 from barnabas.pipeline.values.registry import FetchedSchema
 
 Encode = Callable[[Any], bytes]
@@ -53,7 +53,7 @@ def _avro(schema: FetchedSchema) -> Encode:
         try:
             fastavro.schemaless_writer(file, parsed, _for_avro(kind, row))
         except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
-            raise Malformed(f"A row does not fit its schema: {error!r}") from None
+            raise MalformedValues(f"A row does not fit its schema: {error!r}") from None
         return file.getvalue()
 
     return encode
@@ -95,7 +95,7 @@ def _json(_: FetchedSchema) -> Encode:
         try:
             return json.dumps(_without_pairs(row), ensure_ascii=False).encode()
         except TypeError as error:
-            raise Malformed(f"A row is no JSON: {error}") from None
+            raise MalformedValues(f"A row is no JSON: {error}") from None
 
     return encode
 
@@ -127,7 +127,7 @@ def _protobuf(schema: FetchedSchema) -> Encode:
         try:
             fill(made, row)
         except (TypeError, ValueError, KeyError) as error:
-            raise Malformed(f"A row is no message {message.full_name}: {error}") from None
+            raise MalformedValues(f"A row is no message {message.full_name}: {error}") from None
         return _FIRST_MESSAGE + bytes(made.SerializeToString())
 
     return encode

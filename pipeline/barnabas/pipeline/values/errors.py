@@ -13,7 +13,7 @@ class UnusableSchema(PipelineError, ValueError):
     """
 
 
-class Malformed(PipelineError, ValueError):
+class MalformedValues(PipelineError, ValueError):
     """
     Some of the values are none of their schema. The sentence says why, without the place.
     """

@@ -17,7 +17,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from barnabas.pipeline.options import Mode
 from barnabas.pipeline.schemas import CORRUPT_COLUMN
-from barnabas.pipeline.values.decoding import Decoded, Decoder
+from barnabas.pipeline.values.decoding import DecodedColumn, ValueDecoder
 from barnabas.pipeline.values.errors import MalformedValue
 from barnabas.pipeline.values.frames import KEY_HEADER, VALUE_HEADER, schema_headers
 from barnabas.pipeline.values.registry import FetchedSchema, Registry, RegistryAddress
@@ -64,7 +64,7 @@ def from_registry(
     parsed_mode = _mode(mode)
     with address.open() as opened:
         schema = _schema_to_read(opened, subject, version, schema_id)
-        arrow = Decoder(opened, schema, message).arrow
+        arrow = ValueDecoder(opened, schema, message).arrow
     work = _Decode(address, schema, message, arrow, parsed_mode, _header_of(frame, column))
     names = frame.columns
     inputs = [column, *(["headers"] if work.header else [])]
@@ -139,16 +139,16 @@ class _Decode:
         """
         The same as a function, which Spark wants.
         """
-        decoder: list[Decoder] = []
+        decoder: list[ValueDecoder] = []
 
         def decode(*columns: pa.Array) -> pa.Array:
             if not decoder:
-                decoder.append(Decoder(self.address.kept(), self.schema, self.message))
+                decoder.append(ValueDecoder(self.address.kept(), self.schema, self.message))
             return self._batch(decoder[0], columns)
 
         return decode
 
-    def _batch(self, decoder: Decoder, columns: tuple[pa.Array, ...]) -> pa.Array:
+    def _batch(self, decoder: ValueDecoder, columns: tuple[pa.Array, ...]) -> pa.Array:
         headers = schema_headers(columns[1], self.header) if self.header else None
         found = decoder.decode(columns[0], headers)
         if found.errors and self.mode is Mode.FAILFAST:
@@ -159,7 +159,7 @@ class _Decode:
         )
         return pa.StructArray.from_arrays([found.column, sentences], [_DECODED, _ERROR])
 
-    def _sentence(self, found: Decoded, place: tuple[pa.Array, ...]) -> str:
+    def _sentence(self, found: DecodedColumn, place: tuple[pa.Array, ...]) -> str:
         row = min(found.errors)
         where = ", ".join(
             f"{name} {values[row].as_py()}" for name, values in zip(self.place, place, strict=True)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from barnabas.pipeline.values.errors import Malformed, UnusableSchema
+from barnabas.pipeline.values.errors import MalformedValues, UnusableSchema
 from barnabas.pipeline.values.registry import FetchedSchema
 from barnabas.pipeline.values.rows import ReadColumn, one_by_one
 
@@ -52,11 +52,11 @@ class JsonType:
             try:
                 found = json.loads(value)
             except (ValueError, RecursionError):
-                raise Malformed("It is no JSON.") from None
+                raise MalformedValues("It is no JSON.") from None
             try:
                 return found if convert is None else convert(found)
             except (TypeError, AttributeError, ValueError) as error:
-                raise Malformed(f"It does not fit its schema: {error}") from None
+                raise MalformedValues(f"It does not fit its schema: {error}") from None
 
         return one_by_one(decode, self.arrow)
 

@@ -23,7 +23,7 @@ from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
 from barnabas.pipeline.schemas import TIMESTAMP
-from barnabas.pipeline.values.errors import Malformed, UnusableSchema
+from barnabas.pipeline.values.errors import MalformedValues, UnusableSchema
 from barnabas.pipeline.values.registry import FetchedSchema
 from barnabas.pipeline.values.rows import ReadColumn, one_by_one
 
@@ -85,15 +85,17 @@ class ProtobufFile:
         The message with that number, or inside of it with the next one.
 
         Raises:
-            Malformed: there is none.
+            MalformedValues: there is none.
         """
         first, *inner = indexes
         if not 0 <= first < len(self._messages):
-            raise Malformed(f"Its schema has no message {first}.")
+            raise MalformedValues(f"Its schema has no message {first}.")
         found = self._file.message_types_by_name[self._messages[first]]
         for index in inner:
             if not 0 <= index < len(found.nested_types):
-                raise Malformed(f"The message {found.full_name} has no message {index} in it.")
+                raise MalformedValues(
+                    f"The message {found.full_name} has no message {index} in it."
+                )
             found = found.nested_types[index]
         return found
 
@@ -273,7 +275,7 @@ def protobuf_reader(written: ProtobufFile, message: Descriptor, in_header: bytes
     def check(indexes: tuple[int, ...]) -> None:
         name = written.message(indexes).full_name
         if name != message.full_name:
-            raise Malformed(f"It is the message {name}, and {message.full_name} is read.")
+            raise MalformedValues(f"It is the message {name}, and {message.full_name} is read.")
         known[indexes] = None
 
     def decode(value: bytes) -> Any:
@@ -286,7 +288,7 @@ def protobuf_reader(written: ProtobufFile, message: Descriptor, in_header: bytes
         try:
             return convert(parse(value[at:]))
         except DecodeError:
-            raise Malformed(f"It is no message {message.full_name}.") from None
+            raise MalformedValues(f"It is no message {message.full_name}.") from None
 
     return one_by_one(decode, kind)
 
@@ -296,13 +298,13 @@ def read_indexes(value: bytes, at: int) -> tuple[tuple[int, ...], int]:
     Where a message stands in its schema, and where in *value* the message begins.
 
     Raises:
-        Malformed: there are no such numbers.
+        MalformedValues: there are no such numbers.
     """
     count, at = _varint(value, at)
     if count == 0:
         return (0,), at
     if not 0 < count <= _MOST_INDEXES:
-        raise Malformed("It does not say which message of its schema it is.")
+        raise MalformedValues("It does not say which message of its schema it is.")
     indexes = []
     for _ in range(count):
         index, at = _varint(value, at)
@@ -314,7 +316,7 @@ def _varint(value: bytes, at: int) -> tuple[int, int]:
     raw = shift = 0
     while True:
         if at >= len(value) or shift > 28:
-            raise Malformed("It does not say which message of its schema it is.")
+            raise MalformedValues("It does not say which message of its schema it is.")
         byte = value[at]
         at += 1
         raw |= (byte & 0x7F) << shift

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from barnabas.pipeline.decoding.varint_columns import Bytes, Ints
-from barnabas.pipeline.values.errors import Malformed
+from barnabas.pipeline.values.errors import MalformedValues
 
 ReadColumn = Callable[[Bytes, Ints, Ints], pa.Array]
 """
-Reads a column of the values between starts and ends, or raises ``Malformed``.
+Reads a column of the values between starts and ends, or raises ``MalformedValues``.
 """
 
 
@@ -30,6 +30,6 @@ def one_by_one(decode: Callable[[bytes], Any], kind: pa.DataType) -> ReadColumn:
         try:
             return pa.array(found, kind)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise Malformed(f"It does not fit its schema: {error}") from None
+            raise MalformedValues(f"It does not fit its schema: {error}") from None
 
     return read

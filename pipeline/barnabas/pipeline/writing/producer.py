@@ -54,7 +54,7 @@ class _Waiting:
     is_sent: bool = False
 
 
-class Producer:
+class TaskProducer:
     """
     Writes batches, those of a partition in their order.
 

@@ -17,7 +17,7 @@ from barnabas.pipeline.errors import BrokerError, RowError
 from barnabas.pipeline.writing.encode import record_bytes, record_sets
 from barnabas.pipeline.writing.options import WriteOptions
 from barnabas.pipeline.writing.partitioning import Rotation, by_key
-from barnabas.pipeline.writing.producer import Producer
+from barnabas.pipeline.writing.producer import TaskProducer
 from barnabas.pipeline.writing.rows import Rows, encoded_headers, nulls_of
 from barnabas.pipeline.writing.varints import Ints
 from barnabas.protocol.errors import ErrorCode
@@ -63,7 +63,7 @@ class TaskRows:
     """
 
     def __init__(
-        self, cluster: Cluster, options: WriteOptions, producer: Producer, task: int
+        self, cluster: Cluster, options: WriteOptions, producer: TaskProducer, task: int
     ) -> None:
         self._cluster = cluster
         self._options = options
@@ -198,7 +198,7 @@ def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
 def write_rows(
     cluster: Cluster,
     options: WriteOptions,
-    producer: Producer,
+    producer: TaskProducer,
     task: int,
     batches: Iterable[pa.RecordBatch],
 ) -> int:

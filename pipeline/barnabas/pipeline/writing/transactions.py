@@ -87,7 +87,7 @@ class MicroBatch:
 
 
 @dataclass(frozen=True)
-class Decision:
+class CommitDecision:
     """
     The last micro-batch of a query that is to be committed, and its transactions.
     """
@@ -106,7 +106,7 @@ class Decision:
         return self.query_id == batch.query_id and self.batch_id >= batch.batch_id
 
 
-def read_decision(cluster: Cluster, batch: MicroBatch) -> Decision | None:
+def read_decision(cluster: Cluster, batch: MicroBatch) -> CommitDecision | None:
     """
     The last decision of the query that *batch* is of, if there is one.
 
@@ -128,10 +128,10 @@ def read_decision(cluster: Cluster, batch: MicroBatch) -> Decision | None:
     transactions = tuple(
         Identity(number, epoch, f"{batch.prefix}-{name}") for name, number, epoch in entries
     )
-    return Decision(batch.query_id, noted.offset - 1, transactions, noted.place)
+    return CommitDecision(batch.query_id, noted.offset - 1, transactions, noted.place)
 
 
-def decide(cluster: Cluster, group: str, decision: Decision) -> None:
+def decide(cluster: Cluster, group: str, decision: CommitDecision) -> None:
     """
     Note a decision. From then on it holds.
 
@@ -216,7 +216,7 @@ def _commit(cluster: Cluster, group: str, noted: _Noted) -> None:
 # The end of transactions.
 
 
-def commit(cluster: Cluster, group: str, decision: Decision) -> None:
+def commit(cluster: Cluster, group: str, decision: CommitDecision) -> None:
     """
     Commit what was decided on, as far as it is not committed.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from barnabas.pipeline.jobs.archive.job import Archived
-    from barnabas.pipeline.jobs.archive.planning import PartitionPlan
+    from barnabas.pipeline.jobs.archive.planning import ArchivePlan
     from barnabas.pipeline.jobs.archive.table import ArchiveTable
     from barnabas.pipeline.jobs.progress import ProgressBar
     from barnabas.storage.clock import Clock
@@ -142,7 +142,7 @@ class _Command:
         for file in there.leftovers():
             print(f"{file} was left by a run that was killed, and goes.", file=sys.stderr)
 
-    def _explain(self, plans: Sequence[PartitionPlan], to: ArchiveTable) -> None:
+    def _explain(self, plans: Sequence[ArchivePlan], to: ArchiveTable) -> None:
         from barnabas.pipeline.jobs.archive.text import explain_plans  # noqa: PLC0415  # see run
 
         where = f"on {self._options.master}"
@@ -167,7 +167,7 @@ class _Command:
 
         bars: list[ProgressBar] = []
 
-        def started(plans: Sequence[PartitionPlan]) -> None:
+        def started(plans: Sequence[ArchivePlan]) -> None:
             self._explain(plans, to)
             total = sum(plan.log_bytes for plan in plans)
             bars.append(ProgressBar("archived", total, sys.stderr, self._clock))

@@ -9,14 +9,14 @@ import re
 from dataclasses import asdict, dataclass, fields
 from typing import Final
 
-from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.storage.topic_partition import TopicPartition
 
 _FILE_NAME: Final = re.compile(r"(\d{20})-\d{20}-[0-9a-f]{32}\.parquet")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Commit:
+class ArchiveCommit:
     """
     A range of offsets of one partition, and the file with all records that it has.
     """
@@ -48,7 +48,7 @@ class Commit:
 
     @property
     def name(self) -> str:
-        return range_name(Offsets(self.start_offset, self.end_offset))
+        return range_name(OffsetRange(self.start_offset, self.end_offset))
 
     @property
     def start_name(self) -> str:
@@ -61,7 +61,7 @@ class Commit:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> Commit:
+    def from_json(cls, text: str | bytes) -> ArchiveCommit:
         """
         Raises:
             ValueError: it is not one.
@@ -74,7 +74,7 @@ class Commit:
         return cls(**values)
 
 
-def range_name(offsets: Offsets) -> str:
+def range_name(offsets: OffsetRange) -> str:
     """
     ``00000000000000000000-00000000000000001000``; names sort as the ranges do.
     """

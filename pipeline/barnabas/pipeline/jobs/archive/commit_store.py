@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from barnabas.pipeline.errors import InvalidOption, PipelineError
-from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.commit import ArchiveCommit
 from barnabas.pipeline.jobs.output import make_durable_directory
 from barnabas.pipeline.logs.filesystems import is_local, local_path, locate
 from barnabas.pipeline.storage import StorageOptions
@@ -69,7 +69,7 @@ class CommitStore(ABC):
         return f"{self.base}/{path.relative_to(self.path)}"
 
     @abstractmethod
-    def file_name(self, commit: Commit) -> str:
+    def file_name(self, commit: ArchiveCommit) -> str:
         """
         That of the file of a new commit.
         """
@@ -109,7 +109,7 @@ class LocalCommits(CommitStore):
         self.base = str(path)
         self.files = files or DiskFiles()
 
-    def file_name(self, commit: Commit) -> str:
+    def file_name(self, commit: ArchiveCommit) -> str:
         return f"{commit.name}{SUFFIX}"
 
     def prepare(self, partitions: Iterable[TopicPartition]) -> None:
@@ -153,7 +153,7 @@ class ObjectCommits(CommitStore):
     def refresh(self) -> None:
         self.files, self.path = locate(self.base, self._storage)
 
-    def file_name(self, commit: Commit) -> str:
+    def file_name(self, commit: ArchiveCommit) -> str:
         return f"{commit.start_name}{SUFFIX}"
 
     def prepare(self, partitions: Iterable[TopicPartition]) -> None:

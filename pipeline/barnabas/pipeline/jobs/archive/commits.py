@@ -10,8 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from barnabas.pipeline.decoding.decode import Offsets
-from barnabas.pipeline.jobs.archive.commit import Commit, parse_range_start
+from barnabas.pipeline.decoding.decode import OffsetRange
+from barnabas.pipeline.jobs.archive.commit import ArchiveCommit, parse_range_start
 from barnabas.pipeline.jobs.archive.commit_store import COMMITS, SUFFIX, commit_store
 from barnabas.pipeline.jobs.archive.store import DataStore, data_files
 from barnabas.pipeline.jobs.archive.table import (
@@ -63,8 +63,8 @@ class Archive(ArchiveTable):
         self.storage = StorageOptions.of() if storage is None else storage
         self._commits = commit_store(path, files, self.storage)
         self.store = DataStore(self._commits.base, _DATA, COLUMNS, self.storage)
-        self._known: dict[TopicPartition, Sequence[Commit]] = {}
-        self._found: dict[Commit, Path] = {}
+        self._known: dict[TopicPartition, Sequence[ArchiveCommit]] = {}
+        self._found: dict[ArchiveCommit, Path] = {}
 
     @property
     def name(self) -> str:
@@ -103,7 +103,7 @@ class Archive(ArchiveTable):
         return sorted(partition for partition, _ in self._commit_directories())
 
     @property
-    def commits(self) -> Mapping[TopicPartition, Sequence[Commit]]:
+    def commits(self) -> Mapping[TopicPartition, Sequence[ArchiveCommit]]:
         """
         Those of all partitions.
 
@@ -112,7 +112,7 @@ class Archive(ArchiveTable):
         """
         return {partition: self.commits_of(partition) for partition in self.partitions}
 
-    def commits_of(self, partition: TopicPartition) -> Sequence[Commit]:
+    def commits_of(self, partition: TopicPartition) -> Sequence[ArchiveCommit]:
         """
         Those of a partition in their order, as they were when this was first asked for.
 
@@ -125,14 +125,14 @@ class Archive(ArchiveTable):
             self._known[partition] = self._commits_of(partition, directory)
         return self._known[partition]
 
-    def commit_path(self, commit: Commit) -> Path:
+    def commit_path(self, commit: ArchiveCommit) -> Path:
         """
         Where a commit was found, or where a new one goes.
         """
         directory = self.path / COMMITS / str(commit.topic_partition)
         return self._found.get(commit, directory / self._commits.file_name(commit))
 
-    def commit_name(self, commit: Commit) -> str:
+    def commit_name(self, commit: ArchiveCommit) -> str:
         """
         What people call its file.
         """
@@ -145,7 +145,7 @@ class Archive(ArchiveTable):
             except InvalidLogDirectory:
                 continue
 
-    def _commits_of(self, partition: TopicPartition, directory: Path) -> Sequence[Commit]:
+    def _commits_of(self, partition: TopicPartition, directory: Path) -> Sequence[ArchiveCommit]:
         paths = [path for path in paths_in(self.files, directory) if path.suffix == SUFFIX]
         texts = self._commits.read(paths)
         # Sizes of objects are known from this listing, which has the files of all these commits.
@@ -163,10 +163,10 @@ class Archive(ArchiveTable):
                 )
         return commits
 
-    def _commit(self, partition: TopicPartition, path: Path, text: bytes) -> Commit:
+    def _commit(self, partition: TopicPartition, path: Path, text: bytes) -> ArchiveCommit:
         name = self._commits.name_of(path)
         try:
-            commit = Commit.from_json(text)
+            commit = ArchiveCommit.from_json(text)
         except ValueError as error:
             raise ArchiveError(f"{name} is no commit: {error}.") from error
         names = (commit.name, commit.start_name)
@@ -180,7 +180,7 @@ class Archive(ArchiveTable):
             self._check_file(commit, self.path / commit.file)
         return commit
 
-    def _check_file(self, commit: Commit, file: Path) -> None:
+    def _check_file(self, commit: ArchiveCommit, file: Path) -> None:
         which = f"the file of offsets {commit.start_offset} to {commit.end_offset}"
         name = self._commits.name_of(file)
         try:
@@ -199,7 +199,7 @@ class Archive(ArchiveTable):
             return None
         files = [commit.file for commit in commits if commit.file is not None]
         return ArchivedPartition(
-            Offsets(commits[0].start_offset, commits[-1].end_offset),
+            OffsetRange(commits[0].start_offset, commits[-1].end_offset),
             commits[-1].isolation_level,
             self.commit_name(commits[-1]),
             files[-1] if files else None,
@@ -211,7 +211,7 @@ class Archive(ArchiveTable):
                 partition,
                 commit.file,
                 self._commits.name_of(self.path / commit.file),
-                Offsets(commit.start_offset, commit.end_offset),
+                OffsetRange(commit.start_offset, commit.end_offset),
                 commit.file_bytes,
                 commit.log_bytes,
                 Checksum(commit.file_bytes, commit.crc32c),
@@ -267,6 +267,6 @@ class Archive(ArchiveTable):
         self._commits.prepare(partitions)
         self.store.make_directories(partitions)
 
-    def add(self, commit: Commit) -> None:
+    def add(self, commit: ArchiveCommit) -> None:
         if not self._commits.add(self.commit_path(commit), commit.to_json().encode()):
             raise other_run(commit, self.name)

@@ -21,10 +21,10 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction
 
-from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.columns import has_first_columns, missing_columns
-from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.commit import ArchiveCommit
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import (
     ArchivedFile,
@@ -106,7 +106,7 @@ class DeltaArchive(ArchiveTable):
             if end is not None:
                 files = self._files.get(partition, ())
                 return ArchivedPartition(
-                    Offsets(files[0].offsets.start if files else end, end),
+                    OffsetRange(files[0].offsets.start if files else end, end),
                     level.value,
                     f"version {table.version()} of {self._url}",
                     max(files, key=lambda file: file.offsets.end).path if files else None,
@@ -155,7 +155,7 @@ class DeltaArchive(ArchiveTable):
         self._add_columns(self._table)
         self.store.make_directories(partitions)
 
-    def add(self, commit: Commit) -> None:
+    def add(self, commit: ArchiveCommit) -> None:
         assert self._table is not None
         app_id = _app_id(commit.topic_partition, commit.isolation_level)
         last = self._table.transaction_version(app_id)
@@ -242,7 +242,7 @@ class DeltaArchive(ArchiveTable):
                 continue
             partition = TopicPartition(row["partition.topic"], row["partition.partition"])
             path, size = row["path"], row["size_bytes"]
-            offsets = Offsets(row["min.offset"], row["max.offset"] + 1)
+            offsets = OffsetRange(row["min.offset"], row["max.offset"] + 1)
             file = ArchivedFile(partition, path, f"{self._url}/{path}", offsets, size, size)
             found.setdefault(partition, []).append(file)
         return found
@@ -252,7 +252,7 @@ def _app_id(partition: TopicPartition, isolation_level: str) -> str:
     return f"barnabas/{partition}/{isolation_level}"
 
 
-def _add_action(commit: Commit, file: str) -> AddAction:
+def _add_action(commit: ArchiveCommit, file: str) -> AddAction:
     return AddAction(
         path=file,
         size=commit.file_bytes,
@@ -263,7 +263,7 @@ def _add_action(commit: Commit, file: str) -> AddAction:
     )
 
 
-def _statistics(commit: Commit) -> dict[str, Any]:
+def _statistics(commit: ArchiveCommit) -> dict[str, Any]:
     """
     By which readers leave out files. A time that no ``datetime`` is as late as has none.
     """

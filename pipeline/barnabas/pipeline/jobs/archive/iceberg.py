@@ -42,10 +42,10 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.columns import has_first_columns, missing_columns
-from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.commit import ArchiveCommit
 from barnabas.pipeline.jobs.archive.iceberg_files import (
     files_of,
     merged_file,
@@ -168,7 +168,7 @@ class IcebergArchive(ArchiveTable):
         table = self._there
         snapshot = table.current_snapshot()
         return ArchivedPartition(
-            Offsets(state.start_offset, state.end_offset),
+            OffsetRange(state.start_offset, state.end_offset),
             state.isolation_level,
             f"snapshot {None if snapshot is None else snapshot.snapshot_id} of {self._name}",
             state.last_file,
@@ -205,7 +205,7 @@ class IcebergArchive(ArchiveTable):
         self._add_columns()
         self.store.make_directories(partitions)
 
-    def add(self, commit: Commit) -> None:
+    def add(self, commit: ArchiveCommit) -> None:
         for _ in range(_TRIES):
             before = self._state_of(commit.topic_partition)
             if before is not None and before.end_offset != commit.start_offset:
@@ -218,7 +218,7 @@ class IcebergArchive(ArchiveTable):
                 return
         raise other_run(commit, self._name)
 
-    def _commit(self, commit: Commit, before: _State | None) -> None:
+    def _commit(self, commit: ArchiveCommit, before: _State | None) -> None:
         table = self._there
         file = None if commit.file is None else f"{table.location()}/{commit.file}"
         state = _State(

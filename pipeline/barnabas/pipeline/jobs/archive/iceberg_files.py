@@ -15,7 +15,7 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.types import LongType
 
-from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.jobs.archive.commit import range_name
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import ArchiveError
@@ -77,7 +77,7 @@ def merged_file(table: Table, store: DataStore, group: list[DataFile]) -> DataFi
     Write a file with the records of a *group*; it is not part of the table yet.
     """
     column = offset_column(table)
-    offsets = Offsets(offsets_of(group[0], column).start, offsets_of(group[-1], column).end)
+    offsets = OffsetRange(offsets_of(group[0], column).start, offsets_of(group[-1], column).end)
     name = f"{range_name(offsets)}-{uuid.uuid4().hex}.parquet"
     file = store.write(_partition_of(group[0]), name, _batches(store, group))
     assert file is not None
@@ -101,7 +101,7 @@ def offset_column(table: Table) -> int:
     return int(table.schema().find_field("offset").field_id)
 
 
-def offsets_of(file: DataFile, column: int) -> Offsets:
+def offsets_of(file: DataFile, column: int) -> OffsetRange:
     """
     The range that the bounds of a file say.
 
@@ -112,4 +112,4 @@ def offsets_of(file: DataFile, column: int) -> Offsets:
         int(from_bytes(LongType(), bounds[column]))
         for bounds in (file.lower_bounds, file.upper_bounds)
     )
-    return Offsets(low, high + 1)
+    return OffsetRange(low, high + 1)

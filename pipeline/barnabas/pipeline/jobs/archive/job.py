@@ -12,12 +12,12 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.commit import ArchiveCommit
 from barnabas.pipeline.jobs.archive.opening import as_table, storage_options
 from barnabas.pipeline.jobs.archive.parquet import RangeToArchive, write_range
 from barnabas.pipeline.jobs.archive.planning import (
     BYTES_PER_FILE,
-    PartitionPlan,
+    ArchivePlan,
     archive_options,
     plan_archive,
 )
@@ -33,8 +33,8 @@ class Archived:
     What a run has done.
     """
 
-    plans: Sequence[PartitionPlan]
-    commits: Sequence[Commit]
+    plans: Sequence[ArchivePlan]
+    commits: Sequence[ArchiveCommit]
     removed: int
     """Files of runs that were killed."""
 
@@ -59,8 +59,8 @@ def archive(
     *,
     bytes_per_file: int = BYTES_PER_FILE,
     allow_gaps: bool = False,
-    started: Callable[[Sequence[PartitionPlan]], None] = lambda _: None,
-    committed: Callable[[Commit], None] = lambda _: None,
+    started: Callable[[Sequence[ArchivePlan]], None] = lambda _: None,
+    committed: Callable[[ArchiveCommit], None] = lambda _: None,
 ) -> Archived:
     """
     Append the closed segments of logs to an archive, each record exactly once.
@@ -100,12 +100,12 @@ def archive(
             there.remove_leftover(file)
         there.prepare(plan.topic_partition for plan in plans if plan.ranges)
         wanted = [each for plan in plans for each in plan.ranges]
-        written: Iterator[Commit]
+        written: Iterator[ArchiveCommit]
         if spark is None:
             written = (write_range(there.store, each, read_options) for each in wanted)
         else:
             task = partial(_write_in_worker, there.store, read_options)
-            written = map(Commit.from_json, in_waves(spark, "archive", wanted, task))
+            written = map(ArchiveCommit.from_json, in_waves(spark, "archive", wanted, task))
         commits = []
         for commit in written:
             there.add(commit)

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from barnabas.pipeline.decoding.decode import Offsets
-from barnabas.pipeline.jobs.archive.commit import Commit, range_name
+from barnabas.pipeline.decoding.decode import OffsetRange
+from barnabas.pipeline.jobs.archive.commit import ArchiveCommit, range_name
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.pipeline.options import ReadOptions
@@ -29,7 +29,7 @@ class RangeToArchive:
     """
 
     topic_partition: TopicPartition
-    offsets: Offsets
+    offsets: OffsetRange
     work: Work
 
     @property
@@ -37,7 +37,7 @@ class RangeToArchive:
         return sum(piece.size for piece in self.work.ranges)
 
 
-def write_range(store: DataStore, wanted: RangeToArchive, options: ReadOptions) -> Commit:
+def write_range(store: DataStore, wanted: RangeToArchive, options: ReadOptions) -> ArchiveCommit:
     """
     Write the file of a range and return the commit that will make it part of the archive.
 
@@ -52,7 +52,7 @@ def write_range(store: DataStore, wanted: RangeToArchive, options: ReadOptions) 
     options = replace(options, storage=store.storage)
     batches = written.watch(read(wanted.work, store.columns, options), wanted)
     file = store.write(wanted.topic_partition, name, batches)
-    return Commit(
+    return ArchiveCommit(
         topic=wanted.topic_partition.topic,
         partition=wanted.topic_partition.partition,
         start_offset=wanted.offsets.start,

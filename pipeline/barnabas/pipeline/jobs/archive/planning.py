@@ -15,12 +15,12 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import parquet as pq
 
-from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.parquet import RangeToArchive
 from barnabas.pipeline.jobs.archive.table import ArchivedPartition, ArchiveError, ArchiveTable
 from barnabas.pipeline.jobs.parquet_files import ALWAYS, COLUMNS
-from barnabas.pipeline.logs.partition import PartitionLog
+from barnabas.pipeline.logs.partition import StoredLog
 from barnabas.pipeline.option_parser import parse_options
 from barnabas.pipeline.options import IsolationLevel, MiB, ReadOptions
 from barnabas.pipeline.reading.plan import Work, open_logs, pack, ranges
@@ -73,15 +73,15 @@ def archive_options(
 
 
 @dataclass(frozen=True)
-class PartitionPlan:
+class ArchivePlan:
     """
     What is to be archived of one partition.
     """
 
     topic_partition: TopicPartition
-    archived: Offsets | None
+    archived: OffsetRange | None
     """None if there is nothing yet."""
-    offsets: Offsets
+    offsets: OffsetRange
     """What comes now; empty if there is nothing."""
     segments: int
     """In which they are."""
@@ -95,7 +95,7 @@ class PartitionPlan:
 
 def plan_archive(
     archive: ArchiveTable, options: ReadOptions, *, allow_gaps: bool = False
-) -> list[PartitionPlan]:
+) -> list[ArchivePlan]:
     """
     What is to be archived, by partition. Nothing is changed.
 
@@ -118,23 +118,23 @@ class _Planner:
     The plan of one partition.
     """
 
-    def __init__(self, archive: ArchiveTable, log: PartitionLog, options: ReadOptions) -> None:
+    def __init__(self, archive: ArchiveTable, log: StoredLog, options: ReadOptions) -> None:
         self._archive = archive
         self._log = log
         self._options = options
         self._partition = log.topic_partition
 
-    def plan(self, *, allow_gaps: bool) -> PartitionPlan:
+    def plan(self, *, allow_gaps: bool) -> ArchivePlan:
         start = self._log.start_offset
         archived = self._archive.archived(self._partition)
         if archived is not None:
             self._check_archive(archived)
             start = archived.offsets.end
-        offsets = Offsets(start, max(start, self._closed_end()))
+        offsets = OffsetRange(start, max(start, self._closed_end()))
         if not allow_gaps:
             self._check_segments(offsets)
         pieces = list(ranges(self._log, offsets, self._options))
-        return PartitionPlan(
+        return ArchivePlan(
             self._partition,
             None if archived is None else archived.offsets,
             offsets,
@@ -153,7 +153,7 @@ class _Planner:
         ends = [segment.base_offset for segment in self._log.segments[1:]]
         return max([end for end in ends if end <= readable], default=self._log.start_offset)
 
-    def _ranges(self, works: Sequence[Work], offsets: Offsets) -> Iterator[RangeToArchive]:
+    def _ranges(self, works: Sequence[Work], offsets: OffsetRange) -> Iterator[RangeToArchive]:
         """
         A range begins where the one before ends, whatever offsets have no batch.
         """
@@ -161,7 +161,7 @@ class _Planner:
             return
         starts = [offsets.start, *(work.ranges[0].offsets.start for work in works[1:])]
         for work, (start, end) in zip(works, pairwise([*starts, offsets.end]), strict=True):
-            yield RangeToArchive(self._partition, Offsets(start, end), work)
+            yield RangeToArchive(self._partition, OffsetRange(start, end), work)
 
     # What is refused.
 
@@ -200,14 +200,14 @@ class _Planner:
         offset = archived["offset"]
         if offset < self._log.start_offset:
             return
-        rows = self._rows_in(Offsets(offset, offset + 1))
+        rows = self._rows_in(OffsetRange(offset, offset + 1))
         if rows and not _are_same(archived, rows[0]):
             raise ArchiveError(
                 f"{file} and {self._log.directory.path} have different records at offset {offset}"
                 f" of {self._partition}: it is not the log that was archived."
             )
 
-    def _check_segments(self, offsets: Offsets) -> None:
+    def _check_segments(self, offsets: OffsetRange) -> None:
         """
         Each segment ends where the next one begins, unless it was compacted.
         """
@@ -220,14 +220,14 @@ class _Planner:
             end = self._log.end_of(segment)
             if end < after.base_offset:
                 # Of what is there but cannot be read, it is better said where.
-                self._rows_in(Offsets(end, after.base_offset))
+                self._rows_in(OffsetRange(end, after.base_offset))
                 path = log_file(self._log.directory.path, after.base_offset)
                 raise ArchiveError(
                     f"Offsets {end} to {after.base_offset - 1} of {self._partition} are missing"
                     f" before {path}, and the log was not compacted there."
                 )
 
-    def _rows_in(self, offsets: Offsets) -> list[dict[str, Any]]:
+    def _rows_in(self, offsets: OffsetRange) -> list[dict[str, Any]]:
         """
         Raises:
             CorruptBatch: a batch there cannot be read.

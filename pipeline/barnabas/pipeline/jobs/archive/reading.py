@@ -21,7 +21,7 @@ from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import ArchivedFile, ArchiveTable
 from barnabas.pipeline.jobs.parquet_files import COLUMNS, SCHEMA
 from barnabas.pipeline.option_parser import parse_options
-from barnabas.pipeline.options import Topics
+from barnabas.pipeline.options import TopicSelection
 from barnabas.pipeline.schemas import RECORDS
 from barnabas.pipeline.spark.shipped import shipped
 from barnabas.pipeline.spark.tasks import settle_worker
@@ -72,7 +72,7 @@ def read_archive(
     return numbers.mapInArrow(task, spark_schema(RECORDS))
 
 
-def parse_topics(options: Mapping[str, str]) -> Topics | None:
+def parse_topics(options: Mapping[str, str]) -> TopicSelection | None:
     """
     Those that are chosen; None if nothing is said, and all are.
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.errors import InvalidOption, PipelineError
-from barnabas.pipeline.jobs.archive.commit import Commit, parse_range_start
+from barnabas.pipeline.jobs.archive.commit import ArchiveCommit, parse_range_start
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.output import InUse, locked
 from barnabas.pipeline.jobs.parquet_files import Checksum
@@ -41,7 +41,7 @@ class ArchivedPartition:
     What an archive has of one partition.
     """
 
-    offsets: Offsets
+    offsets: OffsetRange
     isolation_level: str
     """With which the log was read."""
     named_by: str
@@ -61,7 +61,7 @@ class ArchivedFile:
     """As ``DataStore.open`` takes it."""
     name: str
     """What people call it."""
-    offsets: Offsets
+    offsets: OffsetRange
     """In which those of its records are."""
     size: int
     """Bytes of the file."""
@@ -159,7 +159,7 @@ class ArchiveTable(ABC):
         """
 
     @abstractmethod
-    def add(self, commit: Commit) -> None:
+    def add(self, commit: ArchiveCommit) -> None:
         """
         Make *commit*, the next range of its partition, part of the table.
 
@@ -234,7 +234,7 @@ def partition_of(file: Path) -> TopicPartition:
     return TopicPartition(topic, int(number))
 
 
-def other_run(commit: Commit, name: str) -> InUse:
+def other_run(commit: ArchiveCommit, name: str) -> InUse:
     """
     The error of a *commit* to the table called *name* that came too late.
     """

@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from barnabas.pipeline.jobs.archive.job import Archived
-from barnabas.pipeline.jobs.archive.planning import PartitionPlan
+from barnabas.pipeline.jobs.archive.planning import ArchivePlan
 from barnabas.storage.explain.units import duration, rounded_size
 from barnabas.storage.units import counted
 
 
 def explain_plans(
-    plans: Sequence[PartitionPlan], to: str, where: str, missing_columns: Sequence[str] = ()
+    plans: Sequence[ArchivePlan], to: str, where: str, missing_columns: Sequence[str] = ()
 ) -> str:
     """
     A line for all, and one for each partition.
@@ -37,7 +37,7 @@ def explain_plans(
     return "".join(f"{line}\n" for line in lines)
 
 
-def _explain_plan(plan: PartitionPlan) -> str:
+def _explain_plan(plan: ArchivePlan) -> str:
     there = ""
     if plan.archived is not None:
         there = f"; {plan.archived.start} to {plan.archived.end - 1} are archived"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from barnabas.pipeline.jobs.archive.table import ArchiveTable
-    from barnabas.pipeline.jobs.compact.planning import PartitionPlan
+    from barnabas.pipeline.jobs.compact.planning import CompactionPlan
     from barnabas.pipeline.jobs.progress import ProgressBar
     from barnabas.storage.clock import Clock
     from barnabas.storage.explain.known import ReadCluster
@@ -145,7 +145,7 @@ class _Command:
         for file in there.leftovers():
             print(f"{file} is of no use any more, and goes.", file=sys.stderr)
 
-    def _explain(self, plans: Sequence[PartitionPlan]) -> None:
+    def _explain(self, plans: Sequence[CompactionPlan]) -> None:
         from barnabas.pipeline.jobs.compact.text import explain_plans  # noqa: PLC0415  # see run
 
         where = f"on {self._options.master}"
@@ -158,7 +158,7 @@ class _Command:
 
         bars: list[ProgressBar] = []
 
-        def started(plans: Sequence[PartitionPlan]) -> None:
+        def started(plans: Sequence[CompactionPlan]) -> None:
             self._explain(plans)
             total = sum(plan.source.size for plan in plans if plan.done is None)
             bars.append(ProgressBar("compacted", total, sys.stderr, self._clock))

@@ -20,7 +20,7 @@ from barnabas.pipeline.jobs.archive.opening import existing_archive, storage_opt
 from barnabas.pipeline.jobs.archive.table import ArchiveTable
 from barnabas.pipeline.jobs.compact.latest import LatestOffsets, only
 from barnabas.pipeline.jobs.compact.planning import (
-    PartitionPlan,
+    CompactionPlan,
     compact_options,
     plan_archive,
     plan_logs,
@@ -36,7 +36,7 @@ class Compacted:
     What a run has done.
     """
 
-    plans: Sequence[PartitionPlan]
+    plans: Sequence[CompactionPlan]
     partitions: Sequence[CompactedPartition]
     """Those that it had to do."""
     removed: int
@@ -51,7 +51,7 @@ def compact(
     *,
     from_archive: bool = False,
     keep_tombstones: bool = False,
-    started: Callable[[Sequence[PartitionPlan]], None] = lambda _: None,
+    started: Callable[[Sequence[CompactionPlan]], None] = lambda _: None,
     done: Callable[[CompactedPartition], None] = lambda _: None,
 ) -> Compacted:
     """
@@ -117,7 +117,7 @@ def _sweep(snapshots: Snapshots) -> int:
 
 
 def _made(
-    spark: SparkSession | None, there: Snapshots, wanted: Sequence[PartitionPlan]
+    spark: SparkSession | None, there: Snapshots, wanted: Sequence[CompactionPlan]
 ) -> Iterator[CompactedPartition]:
     if spark is None:
         return (compact_partition(there, plan) for plan in wanted)
@@ -126,7 +126,7 @@ def _made(
 
 
 def _publish(
-    there: Snapshots, plans: Sequence[PartitionPlan], made: Sequence[CompactedPartition]
+    there: Snapshots, plans: Sequence[CompactionPlan], made: Sequence[CompactedPartition]
 ) -> None:
     """
     The snapshots of all topics of which something is new. Partitions that were not asked for stay
@@ -144,15 +144,15 @@ def _publish(
 
 
 def _compact_in_worker(
-    to: Path, wave: Sequence[PartitionPlan], batches: Iterable[pa.RecordBatch]
+    to: Path, wave: Sequence[CompactionPlan], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    def do(plan: PartitionPlan) -> str:
+    def do(plan: CompactionPlan) -> str:
         return compact_partition(Snapshots(to), plan).to_json()
 
     yield from each_of(do, wave, batches)
 
 
-def compact_partition(there: Snapshots, plan: PartitionPlan) -> CompactedPartition:
+def compact_partition(there: Snapshots, plan: CompactionPlan) -> CompactedPartition:
     """
     Read the keys of a partition, and then write what stays; the directories are there already.
 
@@ -192,7 +192,7 @@ class _Staying:
     The records that stay, and how many there were.
     """
 
-    def __init__(self, plan: PartitionPlan, offsets: Ints) -> None:
+    def __init__(self, plan: CompactionPlan, offsets: Ints) -> None:
         self._plan = plan
         self._offsets = offsets
         self.tombstones = 0

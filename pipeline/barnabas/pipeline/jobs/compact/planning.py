@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
-from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.errors import InvalidOption, UnknownTopic
 from barnabas.pipeline.jobs.archive.table import ArchivedPartition, ArchiveTable
 from barnabas.pipeline.jobs.compact.snapshots import CompactedPartition, CompactError, Snapshots
-from barnabas.pipeline.jobs.compact.sources import ArchiveSource, LogSource, Source
+from barnabas.pipeline.jobs.compact.sources import ArchiveSource, CompactionSource, LogSource
 from barnabas.pipeline.option_parser import parse_options
 from barnabas.pipeline.options import IsolationLevel, ReadOptions
 from barnabas.pipeline.reading.plan import Work, open_logs, ranges
@@ -25,14 +25,14 @@ _HOW: Final = ("readUpTo", "chunkBytes", "maxBatchBytes")
 
 
 @dataclass(frozen=True)
-class PartitionPlan:
+class CompactionPlan:
     """
     What is to be compacted of one partition.
     """
 
     topic_partition: TopicPartition
-    offsets: Offsets
-    source: Source
+    offsets: OffsetRange
+    source: CompactionSource
     keeps_tombstones: bool
     done: CompactedPartition | None = None
     """What is there already, if it is just this."""
@@ -75,7 +75,7 @@ def compact_options(
 
 def plan_logs(
     snapshots: Snapshots, options: ReadOptions, *, keep_tombstones: bool
-) -> list[PartitionPlan]:
+) -> list[CompactionPlan]:
     """
     What is to be compacted of logs, by partition. Nothing is changed.
 
@@ -86,16 +86,16 @@ def plan_logs(
     plans = []
     for log in open_logs(options):
         end = log.end_offset(options.read_up_to, options.isolation_level)
-        offsets = Offsets(log.start_offset, end)
+        offsets = OffsetRange(log.start_offset, end)
         work = Work(tuple(ranges(log, offsets, options)))
         source = LogSource(str(log.directory.path), work, options)
-        plans.append(PartitionPlan(log.topic_partition, offsets, source, keep_tombstones))
+        plans.append(CompactionPlan(log.topic_partition, offsets, source, keep_tombstones))
     return _with_done(snapshots, plans)
 
 
 def plan_archive(
     snapshots: Snapshots, archive: ArchiveTable, options: ReadOptions, *, keep_tombstones: bool
-) -> list[PartitionPlan]:
+) -> list[CompactionPlan]:
     """
     The same of an archive.
 
@@ -112,7 +112,7 @@ def plan_archive(
                 f"{archived.isolation_level}, and nobody can tell which records were aborted."
             )
         source = ArchiveSource(archive.name, archive.store, tuple(archive.files_of(partition)))
-        plans.append(PartitionPlan(partition, archived.offsets, source, keep_tombstones))
+        plans.append(CompactionPlan(partition, archived.offsets, source, keep_tombstones))
     return _with_done(snapshots, plans)
 
 
@@ -132,7 +132,7 @@ def _archived(
     return chosen
 
 
-def _with_done(snapshots: Snapshots, plans: list[PartitionPlan]) -> list[PartitionPlan]:
+def _with_done(snapshots: Snapshots, plans: list[CompactionPlan]) -> list[CompactionPlan]:
     published = {each.topic_partition: each for each in chain(*snapshots.topics.values())}
     done = []
     for plan in plans:

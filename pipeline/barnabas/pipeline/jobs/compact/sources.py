@@ -20,7 +20,7 @@ from barnabas.pipeline.reading.reader import read
 _ROWS: Final = 65_536
 
 
-class Source(Protocol):
+class CompactionSource(Protocol):
     """
     The records of a range of offsets of one partition, those of aborted transactions left out.
     """

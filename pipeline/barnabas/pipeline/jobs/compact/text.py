@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from barnabas.pipeline.jobs.compact.job import Compacted
-from barnabas.pipeline.jobs.compact.planning import PartitionPlan
+from barnabas.pipeline.jobs.compact.planning import CompactionPlan
 from barnabas.storage.explain.units import duration, rounded_size
 from barnabas.storage.units import counted
 
 
-def explain_plans(plans: Sequence[PartitionPlan], to: Path, where: str) -> str:
+def explain_plans(plans: Sequence[CompactionPlan], to: Path, where: str) -> str:
     """
     A line for all, and one for each partition.
     """
@@ -28,7 +28,7 @@ def explain_plans(plans: Sequence[PartitionPlan], to: Path, where: str) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _explain_plan(plan: PartitionPlan) -> str:
+def _explain_plan(plan: CompactionPlan) -> str:
     start, end = plan.offsets.start, plan.offsets.end
     if start == end:
         return f"  {plan.topic_partition}: nothing"

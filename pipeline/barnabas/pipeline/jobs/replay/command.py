@@ -13,7 +13,7 @@ from barnabas.pipeline.jobs.archive.arguments import add_archive, existing_archi
 from barnabas.pipeline.jobs.common import add_spark, ended, named_values, session_of
 
 if TYPE_CHECKING:
-    from barnabas.pipeline.jobs.replay.sending import Target
+    from barnabas.pipeline.jobs.replay.sending import ReplayTarget
     from barnabas.storage.explain.known import ReadCluster
 
 
@@ -88,14 +88,14 @@ def _replay(options: argparse.Namespace) -> None:
     print(f"Sent {counted(sum(sent.values()), 'record')} to {target.topic}.")
 
 
-def _target(options: argparse.Namespace) -> Target:
+def _target(options: argparse.Namespace) -> ReplayTarget:
     from barnabas.pipeline.errors import InvalidOption  # noqa: PLC0415  # see _replay
-    from barnabas.pipeline.jobs.replay.sending import Target  # noqa: PLC0415  # see _replay
+    from barnabas.pipeline.jobs.replay.sending import ReplayTarget  # noqa: PLC0415  # see _replay
 
     client = named_values(options.client_options)
     if options.records_per_transaction < 1:
         raise InvalidOption("--records-per-transaction is at least 1")
-    return Target(
+    return ReplayTarget(
         options.bootstrap_server,
         options.to or options.topic,
         options.records_per_transaction,
@@ -103,7 +103,7 @@ def _target(options: argparse.Namespace) -> Target:
     )
 
 
-def _plan(options: argparse.Namespace, target: Target) -> tuple[str, int]:
+def _plan(options: argparse.Namespace, target: ReplayTarget) -> tuple[str, int]:
     """
     A line for all, and one for each partition; and the bytes of the log that are to be sent.
     """

@@ -23,7 +23,7 @@ from barnabas.pipeline.jobs.replay.sending import (
     PATIENCE,
     PartitionToSend,
     ReplayError,
-    Target,
+    ReplayTarget,
     replay_partition,
 )
 from barnabas.pipeline.jobs.replay.watching import watched
@@ -64,7 +64,7 @@ def replay(
         JobFailed: a task of Spark failed, be it with one of these, whose sentence it then has.
     """
     there = existing_archive(archive, storage_options({}, spark))
-    target = Target(bootstrap, to or topic, records_per_transaction, dict(client or {}))
+    target = ReplayTarget(bootstrap, to or topic, records_per_transaction, dict(client or {}))
     partitions = partitions_of(there, topic)
     check_target(target, partitions)
     with nullcontext() if advanced is None else watched(partitions, target, advanced):
@@ -101,7 +101,7 @@ def partitions_of(archive: ArchiveTable, topic: str) -> list[PartitionToSend]:
     return partitions
 
 
-def check_target(target: Target, partitions: Sequence[PartitionToSend]) -> None:
+def check_target(target: ReplayTarget, partitions: Sequence[PartitionToSend]) -> None:
     """
     Raises:
         ReplayError: the topic is not there, has too few partitions, or gives records times of its
@@ -142,7 +142,7 @@ def _partitions(described: Future[Any]) -> int:
 
 
 def _replay_in_worker(
-    partitions: Sequence[PartitionToSend], target: Target, batches: Iterable[pa.RecordBatch]
+    partitions: Sequence[PartitionToSend], target: ReplayTarget, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for number in batch.column(0).to_pylist():

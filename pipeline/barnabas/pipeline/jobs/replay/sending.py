@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as ConsumerPartition
 
-from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.errors import PipelineError
 from barnabas.pipeline.jobs.archive.files import batches_in_order
 from barnabas.pipeline.jobs.archive.store import DataStore
@@ -34,7 +34,7 @@ class ReplayError(PipelineError):
 
 
 @dataclass(frozen=True)
-class Target:
+class ReplayTarget:
     """
     Where records go.
     """
@@ -59,11 +59,11 @@ class PartitionToSend:
     topic_partition: TopicPartition
     identity: str
     """Of the archive, so that another archive is not taken for this one."""
-    offsets: Offsets
+    offsets: OffsetRange
     files: tuple[ArchivedFile, ...]
     store: DataStore
 
-    def group(self, target: Target) -> str:
+    def group(self, target: ReplayTarget) -> str:
         """
         The consumer group in which it is noted how far it was sent.
         """
@@ -71,7 +71,7 @@ class PartitionToSend:
         return f"barnabas-replay-{archive}-{target.topic}-{self.topic_partition.partition}"
 
 
-def replay_partition(archived: PartitionToSend, target: Target) -> int:
+def replay_partition(archived: PartitionToSend, target: ReplayTarget) -> int:
     """
     Send what was not sent yet; the number of records.
 
@@ -94,7 +94,7 @@ class _Sender:
     The producer of one partition.
     """
 
-    def __init__(self, archived: PartitionToSend, target: Target) -> None:
+    def __init__(self, archived: PartitionToSend, target: ReplayTarget) -> None:
         self._start_offset = archived.offsets.start
         self._partition = archived.topic_partition
         self._target = target
@@ -177,7 +177,7 @@ class _Sender:
         self._producer.commit_transaction(PATIENCE)
 
 
-def consumer_of(archived: PartitionToSend, target: Target) -> Consumer:
+def consumer_of(archived: PartitionToSend, target: ReplayTarget) -> Consumer:
     """
     A consumer of the group in which it is noted how far a partition was sent. It reads nothing; the
     caller closes it.
@@ -185,7 +185,7 @@ def consumer_of(archived: PartitionToSend, target: Target) -> Consumer:
     return _consumer(archived.group(target), target)
 
 
-def sent_before(consumer: Consumer, archived: PartitionToSend, target: Target) -> int | None:
+def sent_before(consumer: Consumer, archived: PartitionToSend, target: ReplayTarget) -> int | None:
     """
     Of a partition in an archive, the first offset that was not sent yet; None if none was.
 
@@ -203,7 +203,7 @@ def sent_before(consumer: Consumer, archived: PartitionToSend, target: Target) -
         raise ReplayError(f"{target.topic}-{place.partition} cannot be asked: {error}.") from error
 
 
-def _consumer(name: str, target: Target) -> Consumer:
+def _consumer(name: str, target: ReplayTarget) -> Consumer:
     return Consumer({**target.config, "group.id": name, "enable.auto.commit": False})
 
 
@@ -212,7 +212,9 @@ def _committed(consumer: Consumer, place: ConsumerPartition) -> int | None:
     return int(committed.offset) if committed.offset >= 0 else None
 
 
-def _batches(archived: PartitionToSend, start: int, target: Target) -> Iterator[pa.RecordBatch]:
+def _batches(
+    archived: PartitionToSend, start: int, target: ReplayTarget
+) -> Iterator[pa.RecordBatch]:
     """
     What an archive has from the offset *start* on.
     """

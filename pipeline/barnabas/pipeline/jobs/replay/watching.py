@@ -15,7 +15,7 @@ from barnabas.pipeline.jobs.archive.table import ArchivedFile
 from barnabas.pipeline.jobs.replay.sending import (
     PartitionToSend,
     ReplayError,
-    Target,
+    ReplayTarget,
     consumer_of,
     sent_before,
 )
@@ -40,7 +40,7 @@ def bytes_before(files: Iterable[ArchivedFile], offset: int) -> int:
 
 @contextmanager
 def watched(
-    archived: Sequence[PartitionToSend], target: Target, advanced: Callable[[int], None]
+    archived: Sequence[PartitionToSend], target: ReplayTarget, advanced: Callable[[int], None]
 ) -> Iterator[None]:
     """
     Tell *advanced* meanwhile how many bytes of the log more were sent; at the end, it was told of
@@ -63,7 +63,10 @@ def watched(
 
 class _Watch:
     def __init__(
-        self, archived: Sequence[PartitionToSend], target: Target, advanced: Callable[[int], None]
+        self,
+        archived: Sequence[PartitionToSend],
+        target: ReplayTarget,
+        advanced: Callable[[int], None],
     ) -> None:
         self._archived = {each.topic_partition: each for each in archived}
         self._target = target

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from barnabas.pipeline.jobs.report.facts import Counts, Producers
+from barnabas.pipeline.jobs.report.facts import BatchCounts, Producers
 from barnabas.storage.topic_partition import TopicPartition
 
 NO_PRODUCER: Final = -1
@@ -31,7 +31,7 @@ class SegmentName(NamedTuple):
     base_offset: int
 
 
-def counts_by_segment(batches: DataFrame) -> dict[SegmentName, Counts]:
+def counts_by_segment(batches: DataFrame) -> dict[SegmentName, BatchCounts]:
     """
     Args:
         batches: rows of the source at ``level=batches``.
@@ -66,17 +66,17 @@ def _millis(column: str) -> Column:
     return F.when(millis >= 0, millis)
 
 
-def _added_up(rows: Iterable[Row]) -> dict[SegmentName, Counts]:
-    found: dict[SegmentName, Counts] = {}
+def _added_up(rows: Iterable[Row]) -> dict[SegmentName, BatchCounts]:
+    found: dict[SegmentName, BatchCounts] = {}
     for row in rows:
         name = SegmentName(TopicPartition(row.topic, row.partition), row.segment)
-        found.setdefault(name, Counts()).add(_counts(row))
+        found.setdefault(name, BatchCounts()).add(_counts(row))
     return found
 
 
-def _counts(row: Row) -> Counts:
+def _counts(row: Row) -> BatchCounts:
     is_of_users = not row.control
-    return Counts(
+    return BatchCounts(
         batches=row.batches,
         control_batches=0 if is_of_users else row.batches,
         records=row.records if is_of_users else 0,

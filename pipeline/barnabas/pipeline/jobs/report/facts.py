@@ -57,7 +57,7 @@ _SUMS: Final = (
 
 
 @dataclass(slots=True)
-class Counts:
+class BatchCounts:
     """
     What the headers of some batches add up to.
     """
@@ -80,7 +80,7 @@ class Counts:
     fill: Counter[int] = field(default_factory=Counter)
     """How many batches have from 2**n to 2**(n+1)-1 records, by n."""
 
-    def add(self, other: Counts) -> None:
+    def add(self, other: BatchCounts) -> None:
         """
         Take in what else there is.
         """
@@ -133,7 +133,7 @@ class Disorder:
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class KeyCounts:
     """
     How often the keys of a partition occur.
     """
@@ -161,7 +161,7 @@ class SegmentFacts:
     base_offset: int
     end_offset: int
     size: int
-    counts: Counts | None
+    counts: BatchCounts | None
     """None if it was rolled or removed while the report was made."""
     lifetime: SegmentLifetime
     life: Life
@@ -179,9 +179,9 @@ class PartitionFacts:
     note: str
     """Why its settings may be others; nothing if they are known."""
     segments: tuple[SegmentFacts, ...]
-    counts: Counts
+    counts: BatchCounts
     producers: Producers | None
-    keys: Keys | None
+    keys: KeyCounts | None
     """None if nobody asked for them, as that takes reading all records."""
     disorder: Disorder | None
     """None as above."""

@@ -51,7 +51,7 @@ _LATEST_MS: Final = (2**63 - 1) // 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Deletion:
+class ExpectedDeletion:
     """
     A segment that retention is going to delete.
     """
@@ -85,7 +85,7 @@ class Figures:
     due_segments: int
     """Those that the next check deletes."""
     due_bytes: int
-    deletions: tuple[Deletion, ...]
+    deletions: tuple[ExpectedDeletion, ...]
     """Segments whose time is known, oldest first, those of the next check among them."""
 
     @classmethod
@@ -148,11 +148,13 @@ def snapshot_of(table: pa.Table) -> Snapshot:
     return Snapshot(rows[0]["at"] // 1000, tuple(figures))
 
 
-def _deletions(segments: Iterable[SegmentFacts]) -> Iterable[Deletion]:
+def _deletions(segments: Iterable[SegmentFacts]) -> Iterable[ExpectedDeletion]:
     for segment in segments:
         earliest, latest = segment.lifetime.unreadable
         if earliest is not None:
-            yield Deletion(segment.base_offset, segment.end_offset, segment.size, earliest, latest)
+            yield ExpectedDeletion(
+                segment.base_offset, segment.end_offset, segment.size, earliest, latest
+            )
 
 
 def _row(at_ms: int, figures: Figures) -> dict[str, Any]:
@@ -199,7 +201,7 @@ def _figures(row: dict[str, Any]) -> Figures:
         row["dueSegments"],
         row["dueBytes"],
         tuple(
-            Deletion(
+            ExpectedDeletion(
                 each["baseOffset"],
                 each["nextOffset"],
                 each["size"],

@@ -9,14 +9,14 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from barnabas.pipeline.jobs.report.facts import Keys
+from barnabas.pipeline.jobs.report.facts import KeyCounts
 from barnabas.storage.topic_partition import TopicPartition
 
 SHOWN: Final = 5
 """How many of the most frequent keys a report has of each partition."""
 
 
-def keys_by_partition(records: DataFrame) -> dict[TopicPartition, Keys]:
+def keys_by_partition(records: DataFrame) -> dict[TopicPartition, KeyCounts]:
     """
     Args:
         records: rows with ``topic``, ``partition`` and ``key``.
@@ -37,7 +37,7 @@ def keys_by_partition(records: DataFrame) -> dict[TopicPartition, Keys]:
         )
     )
     return {
-        TopicPartition(row.topic, row.partition): Keys(
+        TopicPartition(row.topic, row.partition): KeyCounts(
             row.records,
             row.without,
             row.distinct,

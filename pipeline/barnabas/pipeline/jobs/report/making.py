@@ -18,16 +18,16 @@ from barnabas.pipeline.jobs.report.batches import (
 )
 from barnabas.pipeline.jobs.report.disorder import disorder_by_partition
 from barnabas.pipeline.jobs.report.facts import (
-    Counts,
+    BatchCounts,
     Disorder,
-    Keys,
+    KeyCounts,
     PartitionFacts,
     Report,
     SegmentFacts,
 )
 from barnabas.pipeline.jobs.report.keys import keys_by_partition
 from barnabas.pipeline.jobs.report.retention import explained, life_of, pin_of
-from barnabas.pipeline.schemas import Level
+from barnabas.pipeline.schemas import RowLevel
 from barnabas.storage.clock import Clock
 from barnabas.storage.explain.known import ClusterSettings
 from barnabas.storage.explain.logs import ReadOnlyLogs
@@ -48,7 +48,7 @@ class Scope:
     now_ms: int
 
 
-class Source:
+class RowSource:
     """
     Rows out of some partitions.
     """
@@ -67,7 +67,7 @@ class Source:
             "readUpTo": "logEnd",
         }
 
-    def rows(self, level: Level, columns: str | None = None) -> DataFrame:
+    def rows(self, level: RowLevel, columns: str | None = None) -> DataFrame:
         """
         Each query loads the source again: a source is planned once for each load.
         """
@@ -88,15 +88,15 @@ def make_report(
     looked_at = [
         explained(logs, partition, cluster.times, scope.now_ms) for partition in scope.partitions
     ]
-    source = Source(spark, cluster.data_dirs, scope.partitions)
-    counts = counts_by_segment(source.rows(Level.BATCHES))
-    producers = producers_by_partition(source.rows(Level.BATCHES))
-    keys: Mapping[TopicPartition, Keys] = {}
+    source = RowSource(spark, cluster.data_dirs, scope.partitions)
+    counts = counts_by_segment(source.rows(RowLevel.BATCHES))
+    producers = producers_by_partition(source.rows(RowLevel.BATCHES))
+    keys: Mapping[TopicPartition, KeyCounts] = {}
     disorder: Mapping[TopicPartition, Disorder] = {}
     if scope.with_keys:
         place = "topic string, partition int"
-        keys = keys_by_partition(source.rows(Level.RECORDS, f"{place}, key binary"))
-        times = source.rows(Level.RECORDS, f"{place}, offset long, timestamp timestamp")
+        keys = keys_by_partition(source.rows(RowLevel.RECORDS, f"{place}, key binary"))
+        times = source.rows(RowLevel.RECORDS, f"{place}, offset long, timestamp timestamp")
         disorder = disorder_by_partition(times)
     found = []
     for partition, report in zip(scope.partitions, looked_at, strict=True):
@@ -118,7 +118,7 @@ def make_report(
 
 
 def _segments(
-    report: PartitionReport, counts: dict[SegmentName, Counts], now_ms: int
+    report: PartitionReport, counts: dict[SegmentName, BatchCounts], now_ms: int
 ) -> Iterable[SegmentFacts]:
     for each in report.segments:
         base_offset = each.segment.base_offset
@@ -134,8 +134,8 @@ def _segments(
         )
 
 
-def _total(segments: Iterable[SegmentFacts]) -> Counts:
-    total = Counts()
+def _total(segments: Iterable[SegmentFacts]) -> BatchCounts:
+    total = BatchCounts()
     for segment in segments:
         if segment.counts is not None:
             total.add(segment.counts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from barnabas.pipeline.jobs.report.facts import Counts, Life, Pin
+from barnabas.pipeline.jobs.report.facts import BatchCounts, Life, Pin
 from barnabas.storage.explain.known import BrokerTimes
 from barnabas.storage.explain.logs import ReadOnlyLogs, patiently
 from barnabas.storage.explain.report import PartitionReport, report_on
@@ -36,7 +36,7 @@ def _explained(
     return report_on(logs.open(partition), times, now_ms)
 
 
-def life_of(lifetime: SegmentLifetime, counts: Counts | None) -> Life:
+def life_of(lifetime: SegmentLifetime, counts: BatchCounts | None) -> Life:
     """
     How long the records of a segment can be read.
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from barnabas.pipeline.jobs.report.facts import (
-    Counts,
-    Keys,
+    BatchCounts,
+    KeyCounts,
     PartitionFacts,
     Pin,
     Producers,
@@ -86,7 +86,7 @@ def order(facts: PartitionFacts) -> str:
     return f"{late} out of order, by up to {duration(most_ms)}" if most_ms else "in order"
 
 
-def gaps(counts: Counts) -> str:
+def gaps(counts: BatchCounts) -> str:
     """
     Whether offsets are missing.
     """
@@ -111,7 +111,7 @@ def _of_producers(producers: Producers) -> str:
     return "producers: " + ", ".join(parts)
 
 
-def _of_keys(keys: Keys) -> str:
+def _of_keys(keys: KeyCounts) -> str:
     parts = [f"{keys.distinct:,} different"]
     if keys.most:
         parts.append(f"the most frequent, {key_text(keys.most[0][0])}, in {keys.top_share:.1%}")

@@ -23,7 +23,7 @@ LINES: Final = 10
 _COLOURS: Final = tuple(mpl.color_sequences["tab10"])
 
 
-class Run(NamedTuple):
+class PartitionRun(NamedTuple):
     """
     A partition in one run.
     """
@@ -38,11 +38,11 @@ class Trend(NamedTuple):
     """
 
     partition: TopicPartition
-    runs: tuple[Run | None, ...]
+    runs: tuple[PartitionRun | None, ...]
     """One for each run of the history; None for those that were not about it."""
 
     @property
-    def known(self) -> list[Run]:
+    def known(self) -> list[PartitionRun]:
         return [run for run in self.runs if run is not None]
 
 
@@ -60,7 +60,9 @@ def trends_of(report: Report, history: Sequence[Snapshot]) -> list[Trend]:
         Trend(
             facts.partition,
             tuple(
-                Run(at_ms, figures[facts.partition]) if facts.partition in figures else None
+                PartitionRun(at_ms, figures[facts.partition])
+                if facts.partition in figures
+                else None
                 for at_ms, figures in snapshots
             ),
         )
@@ -125,12 +127,12 @@ def table_row(trend: Trend) -> tuple[str, ...]:
     )
 
 
-def _age(run: Run) -> str:
+def _age(run: PartitionRun) -> str:
     age_ms = run.figures.age_ms(run.at_ms)
     return "without a time" if age_ms is None else f"{duration(age_ms)} old"
 
 
-def _limit(run: Run) -> str:
+def _limit(run: PartitionRun) -> str:
     return duration(run.figures.retention_ms) if run.figures.retention_ms >= 0 else "none"
 
 
@@ -152,11 +154,11 @@ def age_plot(trends: Sequence[Trend]) -> str:
     ages = [run.figures.age_ms(run.at_ms) or 0 for trend in shown for run in trend.known]
     unit, name = (DAYS, "days") if max(ages, default=0) >= 2 * DAYS else (HOURS, "hours")
 
-    def age(run: Run) -> float:
+    def age(run: PartitionRun) -> float:
         age_ms = run.figures.age_ms(run.at_ms)
         return math.nan if age_ms is None else age_ms / unit
 
-    def limit(run: Run) -> float:
+    def limit(run: PartitionRun) -> float:
         limit_ms = run.figures.retention_ms
         return limit_ms / unit if 0 <= limit_ms <= 10 * max(ages) else math.nan
 
@@ -165,9 +167,9 @@ def age_plot(trends: Sequence[Trend]) -> str:
 
 def _plot(
     trends: Sequence[Trend],
-    value: Callable[[Run], float],
+    value: Callable[[PartitionRun], float],
     label: str,
-    limit: Callable[[Run], float] | None = None,
+    limit: Callable[[PartitionRun], float] | None = None,
 ) -> str:
     figure, axes = new_figure(8)
     for trend, colour in zip(trends, _COLOURS, strict=False):

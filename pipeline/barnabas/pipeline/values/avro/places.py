@@ -14,13 +14,13 @@ from barnabas.pipeline.decoding import varint_columns
 from barnabas.pipeline.decoding.arrow import pieces
 from barnabas.pipeline.decoding.spans import Spans
 from barnabas.pipeline.decoding.varint_columns import VARLONG_BYTES, Bytes, Ints
-from barnabas.pipeline.values.errors import Malformed
+from barnabas.pipeline.values.errors import MalformedValues
 
 ENDS_EARLY: Final = "It ends in the middle of a field."
 _DECIMAL_BYTES: Final = 16
 
 
-class Places:
+class ValuePlaces:
     """
     One position of each value in *data*. What reads there moves the positions behind what it read.
 
@@ -34,13 +34,13 @@ class Places:
     def __len__(self) -> int:
         return len(self.at)
 
-    def take(self, rows: Ints) -> Places:
+    def take(self, rows: Ints) -> ValuePlaces:
         """
         Those of some rows, which move on their own until ``put``.
         """
-        return Places(self.data, self.at[rows], self.ends[rows])
+        return ValuePlaces(self.data, self.at[rows], self.ends[rows])
 
-    def put(self, rows: Ints, moved: Places) -> None:
+    def put(self, rows: Ints, moved: ValuePlaces) -> None:
         """
         Take over how far the places of *rows* have moved.
         """
@@ -49,10 +49,10 @@ class Places:
     def check(self) -> None:
         """
         Raises:
-            Malformed: a value has ended before what was read.
+            MalformedValues: a value has ended before what was read.
         """
         if np.any(self.at > self.ends):
-            raise Malformed(ENDS_EARLY)
+            raise MalformedValues(ENDS_EARLY)
 
     def numbers(self) -> Ints:
         """
@@ -60,10 +60,10 @@ class Places:
         """
         try:
             raw = varint_columns.read_raw(self.data, self.at, VARLONG_BYTES)
-        except varint_columns.Malformed:
-            raise Malformed("A number has more than ten bytes.") from None
+        except varint_columns.MalformedRecords:
+            raise MalformedValues("A number has more than ten bytes.") from None
         except IndexError:
-            raise Malformed(ENDS_EARLY) from None
+            raise MalformedValues(ENDS_EARLY) from None
         return varint_columns.signed(raw)
 
     def fixed_width(self, kind: np.dtype[np.generic]) -> npt.NDArray[np.generic]:
@@ -75,25 +75,25 @@ class Places:
         try:
             return self.data.take(where).view(kind).reshape(-1)
         except IndexError:
-            raise Malformed(ENDS_EARLY) from None
+            raise MalformedValues(ENDS_EARLY) from None
 
     def skip(self, sizes: Ints) -> Ints:
         """
         Move on by *sizes*, and return where the places were.
 
         Raises:
-            Malformed: a size is negative, or more than what is left of the value.
+            MalformedValues: a size is negative, or more than what is left of the value.
         """
         if np.any(sizes < 0):
-            raise Malformed("A length is negative.")
+            raise MalformedValues("A length is negative.")
         starts = self.at.copy()
         if np.any(sizes > self.ends - starts):
-            raise Malformed(ENDS_EARLY)
+            raise MalformedValues(ENDS_EARLY)
         self.at += sizes
         return starts
 
 
-def binary(places: Places, sizes: Ints) -> pa.Array:
+def binary(places: ValuePlaces, sizes: Ints) -> pa.Array:
     """
     As many bytes as *sizes* says, at each place.
     """
@@ -101,13 +101,13 @@ def binary(places: Places, sizes: Ints) -> pa.Array:
     return pieces(places.data, Spans.of(places.data, starts, sizes))
 
 
-def decimals(places: Places, sizes: Ints, kind: pa.Decimal128Type) -> pa.Array:
+def decimals(places: ValuePlaces, sizes: Ints, kind: pa.Decimal128Type) -> pa.Array:
     """
     Decimals whose digits are big-endian numbers of as many bytes.
     """
     starts = places.skip(sizes)
     if np.any((sizes > _DECIMAL_BYTES) | (sizes == 0)):
-        raise Malformed("A decimal has no bytes, or more than 16.")
+        raise MalformedValues("A decimal has no bytes, or more than 16.")
     # From the last byte on; what is in front of the first one is its sign.
     behind = np.arange(_DECIMAL_BYTES)
     where = np.maximum((starts + sizes - 1)[:, None] - behind, starts[:, None])
@@ -119,5 +119,5 @@ def decimals(places: Places, sizes: Ints, kind: pa.Decimal128Type) -> pa.Array:
     try:
         found.validate(full=True)
     except pa.ArrowInvalid:
-        raise Malformed(f"A decimal has more than {kind.precision} digits.") from None
+        raise MalformedValues(f"A decimal has more than {kind.precision} digits.") from None
     return found

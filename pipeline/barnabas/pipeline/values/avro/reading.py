@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from barnabas.pipeline.decoding.varint_columns import Ints
-from barnabas.pipeline.values.avro.places import Places, binary
-from barnabas.pipeline.values.errors import Malformed
+from barnabas.pipeline.values.avro.places import ValuePlaces, binary
+from barnabas.pipeline.values.errors import MalformedValues
 
-Read = Callable[[Places], pa.Array]
+Read = Callable[[ValuePlaces], pa.Array]
 """Reads one value at each place."""
 
 _INT_BITS: Final = 31
@@ -22,38 +22,38 @@ _MOST_EMPTY: Final = 1 << 16
 """So many items that take no bytes may be in a value: a few bytes may claim to be billions."""
 
 
-def read_null(places: Places) -> pa.Array:
+def read_null(places: ValuePlaces) -> pa.Array:
     return pa.nulls(len(places))
 
 
-def read_boolean(places: Places) -> pa.Array:
+def read_boolean(places: ValuePlaces) -> pa.Array:
     return pa.array(places.fixed_width(np.dtype(np.uint8)) != 0)
 
 
-def read_int(places: Places) -> pa.Array:
+def read_int(places: ValuePlaces) -> pa.Array:
     numbers = places.numbers()
     if np.any((numbers >> _INT_BITS) != (numbers >> 63)):
-        raise Malformed("An int has more than 32 bits.")
+        raise MalformedValues("An int has more than 32 bits.")
     return pa.array(numbers.astype(np.int32))
 
 
-def read_long(places: Places) -> pa.Array:
+def read_long(places: ValuePlaces) -> pa.Array:
     return pa.array(places.numbers())
 
 
-def read_float(places: Places) -> pa.Array:
+def read_float(places: ValuePlaces) -> pa.Array:
     return pa.array(places.fixed_width(np.dtype("<f4")))
 
 
-def read_double(places: Places) -> pa.Array:
+def read_double(places: ValuePlaces) -> pa.Array:
     return pa.array(places.fixed_width(np.dtype("<f8")))
 
 
-def read_bytes(places: Places) -> pa.Array:
+def read_bytes(places: ValuePlaces) -> pa.Array:
     return binary(places, places.numbers())
 
 
-def read_string(places: Places) -> pa.Array:
+def read_string(places: ValuePlaces) -> pa.Array:
     return as_text(read_bytes(places))
 
 
@@ -61,7 +61,7 @@ def as_text(found: pa.Array) -> pa.Array:
     try:
         return found.cast(pa.string())
     except pa.ArrowInvalid:
-        raise Malformed("A string is not UTF-8.") from None
+        raise MalformedValues("A string is not UTF-8.") from None
 
 
 PRIMITIVES: Final[dict[str, Read]] = {
@@ -76,7 +76,7 @@ PRIMITIVES: Final[dict[str, Read]] = {
 }
 
 
-def read_items(places: Places, read: Read) -> tuple[Ints, pa.Array | None]:
+def read_items(places: ValuePlaces, read: Read) -> tuple[Ints, pa.Array | None]:
     """
     The items of an array at each place: how many there are, and all of them one after the other.
 
@@ -106,7 +106,7 @@ def read_items(places: Places, read: Read) -> tuple[Ints, pa.Array | None]:
     return counts, items if len(found) == 1 else items.take(pa.array(order))
 
 
-def _blocks(places: Places, rows: Ints) -> tuple[Ints, Ints]:
+def _blocks(places: ValuePlaces, rows: Ints) -> tuple[Ints, Ints]:
     """
     Those of *rows* where another block begins, and how many items it has.
     """
@@ -126,7 +126,7 @@ def _blocks(places: Places, rows: Ints) -> tuple[Ints, Ints]:
 
 def _bound(moved: Any, counts: Ints) -> None:
     if not moved.all() and np.any(counts[~moved] > _MOST_EMPTY):
-        raise Malformed(f"An array has more than {_MOST_EMPTY} items without bytes.")
+        raise MalformedValues(f"An array has more than {_MOST_EMPTY} items without bytes.")
 
 
 def offsets_of(counts: Ints) -> pa.Array:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from barnabas.pipeline.decoding.varint_columns import Ints
 from barnabas.pipeline.values.avro.defaults import default_column
-from barnabas.pipeline.values.avro.places import Places, binary, decimals
+from barnabas.pipeline.values.avro.places import ValuePlaces, binary, decimals
 from barnabas.pipeline.values.avro.reading import (
     PRIMITIVES,
     Read,
@@ -23,8 +23,8 @@ from barnabas.pipeline.values.avro.reading import (
     read_items,
     read_string,
 )
-from barnabas.pipeline.values.avro.schema import NO_DEFAULT, AvroType, Field
-from barnabas.pipeline.values.errors import Malformed, UnusableSchema
+from barnabas.pipeline.values.avro.schema import NO_DEFAULT, AvroField, AvroType
+from barnabas.pipeline.values.errors import MalformedValues, UnusableSchema
 
 _PROMOTED: Final = {
     "int": ("long", "float", "double"),
@@ -87,16 +87,16 @@ def _from_union(writer: AvroType, reader: AvroType) -> Read:
     if not any(callable(read) for read in readers):
         raise UnusableSchema(f"{_described(reader)} cannot be read from any type of a union.")
 
-    def read(places: Places) -> pa.Array:
+    def read(places: ValuePlaces) -> pa.Array:
         chosen = places.numbers()
         places.check()
         parts: list[tuple[Ints, pa.Array]] = []
         for number in np.unique(chosen).tolist():
             if not 0 <= number < len(readers):
-                raise Malformed(f"A union of {len(readers)} types has no type {number}.")
+                raise MalformedValues(f"A union of {len(readers)} types has no type {number}.")
             read_branch = readers[number]
             if not callable(read_branch):
-                raise Malformed(str(read_branch))
+                raise MalformedValues(str(read_branch))
             rows = np.flatnonzero(chosen == number)
             some = places.take(rows)
             parts.append((rows, read_branch(some)))
@@ -131,7 +131,7 @@ def _to_union(writer: AvroType, reader: AvroType) -> Read:
 
 
 def _as_type(read_member: Read, kind: pa.DataType) -> Read:
-    def read(places: Places) -> pa.Array:
+    def read(places: ValuePlaces) -> pa.Array:
         found = read_member(places)
         # pyarrow 26 cuts the items of a list of nulls when it casts the list to its own type.
         return found if found.type == kind else found.cast(kind)
@@ -140,7 +140,7 @@ def _as_type(read_member: Read, kind: pa.DataType) -> Read:
 
 
 def _as_member(read_member: Read, number: int, kind: pa.StructType) -> Read:
-    def read(places: Places) -> pa.Array:
+    def read(places: ValuePlaces) -> pa.Array:
         found = read_member(places)
         columns = [
             found if n == number else pa.nulls(len(places), field.type)
@@ -159,7 +159,7 @@ def _list_or_map(writer: AvroType, reader: AvroType) -> Read:
         entry = pa.struct([reader.arrow.key_field, reader.arrow.item_field])
         read_item = _entry(read_item, entry)
 
-    def read(places: Places) -> pa.Array:
+    def read(places: ValuePlaces) -> pa.Array:
         counts, items = read_items(places, read_item)
         if items is None:
             empty = entry if reader.kind == "map" else reader.arrow.value_type
@@ -173,7 +173,7 @@ def _list_or_map(writer: AvroType, reader: AvroType) -> Read:
 
 
 def _entry(read_value: Read, kind: pa.StructType) -> Read:
-    def read(places: Places) -> pa.Array:
+    def read(places: ValuePlaces) -> pa.Array:
         keys = read_string(places)
         places.check()
         return pa.StructArray.from_arrays([keys, read_value(places)], fields=list(kind))
@@ -194,7 +194,7 @@ def _record(writer: AvroType, reader: AvroType) -> Read:
     read_names = {name for name, _ in steps}
     added = {f.name: _default(f, reader) for f in reader.fields if f.name not in read_names}
 
-    def read(places: Places) -> pa.Array:
+    def read(places: ValuePlaces) -> pa.Array:
         columns: dict[str | None, pa.Array] = {}
         for name, read_field in steps:
             columns[name] = read_field(places)
@@ -209,12 +209,12 @@ def _record(writer: AvroType, reader: AvroType) -> Read:
     return read
 
 
-def _written_name(field: Field, writer: AvroType) -> str | None:
+def _written_name(field: AvroField, writer: AvroType) -> str | None:
     written = {other.name for other in writer.fields}
     return next((name for name in (field.name, *field.aliases) if name in written), None)
 
 
-def _default(field: Field, reader: AvroType) -> pa.Array:
+def _default(field: AvroField, reader: AvroType) -> pa.Array:
     if field.default is NO_DEFAULT:
         raise UnusableSchema(
             f"The field {field.name} of {reader.name} was not written, and has no default."
@@ -226,13 +226,13 @@ def _enum(writer: AvroType, reader: AvroType) -> Read:
     symbols = [s if s in reader.symbols else reader.default for s in writer.symbols]
     dictionary = pa.array(symbols, pa.string())
 
-    def read(places: Places) -> pa.Array:
+    def read(places: ValuePlaces) -> pa.Array:
         numbers = places.numbers()
         if np.any((numbers < 0) | (numbers >= len(symbols))):
-            raise Malformed(f"The enum {writer.name} has no such symbol.")
+            raise MalformedValues(f"The enum {writer.name} has no such symbol.")
         found = dictionary.take(pa.array(numbers))
         if found.null_count:
-            raise Malformed(f"The enum {reader.name} that is read has not all symbols.")
+            raise MalformedValues(f"The enum {reader.name} that is read has not all symbols.")
         return found
 
     return read
@@ -266,11 +266,11 @@ def _number(writer: AvroType, reader: AvroType) -> Read:
 def _timestamp(read_written: Read, logical: str, kind: pa.DataType) -> Read:
     factor = _US_PER_MS if logical.endswith("-millis") else 1
 
-    def read(places: Places) -> pa.Array:
+    def read(places: ValuePlaces) -> pa.Array:
         numbers = read_written(places).to_numpy(zero_copy_only=False).astype(np.int64)
         most = np.iinfo(np.int64).max // factor
         if np.any((numbers > most) | (numbers < -most)):
-            raise Malformed("A timestamp is too far away to be counted in microseconds.")
+            raise MalformedValues("A timestamp is too far away to be counted in microseconds.")
         return pa.array(numbers * factor).view(kind)
 
     return read
@@ -294,9 +294,9 @@ def read_values(read: Read, data: Any, starts: Ints, ends: Ints) -> pa.Array:
     confluent-kafka does.
 
     Raises:
-        Malformed: some of them are none.
+        MalformedValues: some of them are none.
     """
-    places = Places(data, starts.copy(), ends)
+    places = ValuePlaces(data, starts.copy(), ends)
     found = read(places)
     places.check()
     return found

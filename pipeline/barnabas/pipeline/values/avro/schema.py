@@ -41,7 +41,7 @@ NO_DEFAULT: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class AvroField:
     """
     A field of a record.
     """
@@ -70,7 +70,7 @@ class AvroType:
     symbols: tuple[str, ...] = ()
     default: str | None = None
     """The symbol of an enum that stands for unknown ones."""
-    fields: tuple[Field, ...] = ()
+    fields: tuple[AvroField, ...] = ()
     items: AvroType | None = None
     """Of an array or the values of a map."""
     branches: tuple[AvroType, ...] = ()
@@ -167,7 +167,7 @@ class _Parser:
             fixed = AvroType("fixed", pa.binary(), size=schema["size"])
             return _logical(schema, fixed)
         fields = tuple(
-            Field(
+            AvroField(
                 field["name"],
                 tuple(field.get("aliases", ())),
                 self.parse(field["type"], namespace),

@@ -12,7 +12,7 @@ from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.readonly.partition import PartitionDirectory
-from barnabas.storage.verify.cluster import ReadTopics, Topics
+from barnabas.storage.verify.cluster import KnownTopics, ReadTopics
 from barnabas.storage.verify.context import LogContext
 from barnabas.storage.verify.partition import PartitionCheck
 from barnabas.storage.verify.report import VerifyReport, Violation
@@ -21,7 +21,7 @@ from tests.support.clock import StillClock
 from tests.support.segments import DIRECTORY
 
 
-def no_topics(_root: LogRoot) -> Topics | None:
+def no_topics(_root: LogRoot) -> KnownTopics | None:
     return None
 
 

@@ -23,8 +23,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.storage.fs.disk import DiskFile, DiskFiles, DiskMappedFile
-from barnabas.storage.fs.interface import Buffer
 from tests.interop.disks.mounts import write_back
 from tests.support.crash.points import NONE, Keep, Lookout, Machine, Point
 

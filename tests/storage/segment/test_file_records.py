@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.compression import CompressionType
 from barnabas.storage.errors import CorruptRecord, KafkaError, KafkaStorageError
 from barnabas.storage.fs.disk import DiskFiles
-from barnabas.storage.fs.interface import Buffer, WouldBlock
+from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.segment.records import (
     BatchHeader,
     FileRecords,

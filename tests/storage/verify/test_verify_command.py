@@ -18,7 +18,7 @@ from barnabas.protocol.records.batch import batches
 from barnabas.server.cli import main
 from barnabas.storage.fs.disk import DiskFile, DiskFiles
 from barnabas.storage.readonly.log_root import LogRoot
-from barnabas.storage.verify.cluster import ReadTopics, Topics
+from barnabas.storage.verify.cluster import KnownTopics, ReadTopics
 from barnabas.storage.verify.command import add_arguments, run
 from barnabas.storage.verify.invariants import INVARIANTS
 from barnabas.testing.disks.memory import MemoryFiles
@@ -39,7 +39,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def read_topics(_root: LogRoot) -> Topics:
+def read_topics(_root: LogRoot) -> KnownTopics:
     return TOPICS
 
 

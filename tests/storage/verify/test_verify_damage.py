@@ -20,7 +20,7 @@ from barnabas.storage.state_files.checkpoints import (
     parse_epoch_entry,
     parse_offset_entry,
 )
-from barnabas.storage.verify.cluster import Topics
+from barnabas.storage.verify.cluster import KnownTopics
 from barnabas.storage.verify.report import Violation
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.some import some
@@ -37,7 +37,7 @@ OFFSET_CHECKPOINTS = (
 )
 
 
-def read_topics(_root: LogRoot) -> Topics:
+def read_topics(_root: LogRoot) -> KnownTopics:
     return TOPICS
 
 

@@ -18,7 +18,7 @@ from barnabas.storage.state_files.partition_metadata import (
     format_partition_metadata,
 )
 from barnabas.storage.state_files.quorum_state import QuorumState
-from barnabas.storage.verify.cluster import KnownTopic, Topics
+from barnabas.storage.verify.cluster import KnownTopic, KnownTopics
 from barnabas.storage.verify.context import DirectoryState
 from barnabas.storage.verify.report import Violation
 from barnabas.testing.disks.memory import MemoryFiles
@@ -46,7 +46,7 @@ def put(files: MemoryFiles, path: Path, data: bytes = b"") -> None:
 
 
 def rules(
-    files: MemoryFiles, *paths: Path, topics: Topics | None = None
+    files: MemoryFiles, *paths: Path, topics: KnownTopics | None = None
 ) -> set[tuple[str, str, str]]:
     """
     Severity, rule and file of what is found.
@@ -234,7 +234,7 @@ def test_log_waiting_for_deletion_is_reported_only_after_a_crash(files: MemoryFi
 
 def known(
     topic: str, *, topic_id: UUID | None = None, node: int = NODE_ID, partitions: int = 1
-) -> Topics:
+) -> KnownTopics:
     """
     What is known of all topics, with something else of one of them.
     """
@@ -255,7 +255,7 @@ def test_log_with_another_topic_id_is_reported(files: MemoryFiles) -> None:
 
 @pytest.mark.parametrize("reason", ["topic", "partition", "node"])
 def test_log_not_assigned_to_this_directory_is_reported(files: MemoryFiles, reason: str) -> None:
-    topics: Topics = {
+    topics: KnownTopics = {
         "topic": {name: topic for name, topic in TOPICS.items() if name != "plain"},
         "partition": known("plain", partitions=0),
         "node": known("plain", node=NODE_ID + 1),
@@ -333,7 +333,7 @@ def test_topics_are_read_from_whichever_directory_has_the_metadata_log(files: Me
     put(files, OTHER / "meta.properties", meta_properties())
     asked = []
 
-    def read_topics(root: LogRoot) -> Topics | None:
+    def read_topics(root: LogRoot) -> KnownTopics | None:
         asked.append(root.path)
         return TOPICS if root.path == OTHER else None
 

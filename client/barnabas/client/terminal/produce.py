@@ -27,7 +27,7 @@ from barnabas.protocol.compression import CompressionType
 from barnabas.storage.config.paths import local_path
 from barnabas.storage.units import MiB, counted
 
-Headers = list[tuple[str, bytes | None]]
+RecordHeaders = list[tuple[str, bytes | None]]
 
 _COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 _MOST_BYTES = 100 * MiB
@@ -88,7 +88,7 @@ class _Line:
 
     key: bytes | None
     value: bytes | None
-    headers: Headers
+    headers: RecordHeaders
     partition: int | None
     timestamp: int | None = None
 
@@ -228,7 +228,7 @@ def _bytes(found: dict[str, Any], name: str, where: str) -> bytes | None:
     return text.encode(errors="surrogatepass")
 
 
-def _object_headers(headers: Any, where: str) -> Headers:
+def _object_headers(headers: Any, where: str) -> RecordHeaders:
     """
     Headers from ``{"name": "value"}``, or from a list of objects for names that repeat.
     """
@@ -241,8 +241,8 @@ def _object_headers(headers: Any, where: str) -> Headers:
     raise UsageError(f"{where}: headers are an object, or a list of objects with name and value")
 
 
-def _headers_of(assignments: list[str]) -> Headers:
-    found: Headers = []
+def _headers_of(assignments: list[str]) -> RecordHeaders:
+    found: RecordHeaders = []
     for each in assignments:
         name, equals, value = each.partition("=")
         if not equals:

@@ -20,8 +20,9 @@ from pyarrow import fs
 
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.storage import S3, StorageOptions
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.storage.fs.disk import DiskFiles
-from barnabas.storage.fs.interface import Buffer, File, Files, Lock, MappedFile
+from barnabas.storage.fs.interface import File, Files, Lock, MappedFile
 
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(::[^/]+)?:/")
 """A single letter is a drive of Windows; ``a::b`` is one file system of fsspec on another."""

@@ -28,7 +28,7 @@ from barnabas.storage.fs.disk import DiskFiles
 
 logger = logging.getLogger(__name__)
 
-Rows = Generator[pa.RecordBatch, None, Stop | None]
+RowBatches = Generator[pa.RecordBatch, None, Stop | None]
 """Ends with where there was no whole batch, if so."""
 
 
@@ -97,7 +97,7 @@ class _Reader:
             yield from self._corrupt(self._place, self._stopped(source, stop))
             position = self._behind(source, stop)
 
-    def _batches(self, source: OpenedRange, position: int) -> Rows:
+    def _batches(self, source: OpenedRange, position: int) -> RowBatches:
         is_local = isinstance(files_of(self._range.url, self._options.storage), DiskFiles)
         scan = HeaderScan(source.file, position, source.end_position, is_local=is_local)
         for headers in scan:
@@ -109,7 +109,7 @@ class _Reader:
                 return None
         return scan.stop
 
-    def _records(self, source: OpenedRange, position: int) -> Rows:
+    def _records(self, source: OpenedRange, position: int) -> RowBatches:
         scan = SegmentScan(source.file, position, source.end_position, self._options.chunk_bytes)
         for chunk in scan:
             yield from self._rows_in(source, chunk)

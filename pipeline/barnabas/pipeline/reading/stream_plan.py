@@ -28,7 +28,7 @@ from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.topic_partition import TopicPartition
 
 Progress = Mapping[TopicPartition, int]
-Waiting = Mapping[TopicPartition, OffsetRange]
+WaitingOffsets = Mapping[TopicPartition, OffsetRange]
 """The offset behind the last one that was read, of each partition."""
 
 
@@ -107,7 +107,7 @@ def waiting_in(
     *,
     target: Progress | None,
     max_offsets: int | None,
-) -> tuple[Progress, Waiting]:
+) -> tuple[Progress, WaitingOffsets]:
     """
     Where partitions end for a step, and which offsets of them are read in it.
 
@@ -132,7 +132,7 @@ def waiting_in(
                 options,
             )
         ends[partition] = end
-    waiting: Waiting = {
+    waiting: WaitingOffsets = {
         partition: OffsetRange(max(start.get(partition, 0), there[partition].start), end)
         for partition, end in ends.items()
     }
@@ -193,7 +193,7 @@ def _end(log: StoredLog, options: ReadOptions) -> int:
 
 
 def share_out(
-    waiting: Waiting,
+    waiting: WaitingOffsets,
     limit: int,
     amount: Callable[[TopicPartition, OffsetRange], int],
     cut: Callable[[TopicPartition, OffsetRange, int], int],

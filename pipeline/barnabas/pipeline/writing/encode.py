@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from barnabas.pipeline.writing.rows import Rows, joined, lengths_of, nullable_length
 from barnabas.pipeline.writing.varints import Ints, constant_bytes, side_by_side, size_of, zigzag
-from barnabas.protocol.records.batch import Buffer
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.storage.topic_partition import TopicPartition
 
 _NO_HEADERS: Final = b"\0"

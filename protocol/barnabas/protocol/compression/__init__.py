@@ -19,9 +19,8 @@ from functools import cache
 from importlib import import_module
 from typing import Final, Protocol, cast
 
-from barnabas.protocol.codec.primitives import INT32_MAX
+from barnabas.protocol.codec.primitives import INT32_MAX, Buffer
 from barnabas.protocol.compression.types import (
-    Buffer,
     CompressionType,
     CorruptCompressedData,
     DecompressedTooLarge,

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
-from barnabas.protocol.compression.types import Buffer, CorruptCompressedData
+from barnabas.protocol.codec.primitives import Buffer
+from barnabas.protocol.compression.types import CorruptCompressedData
 
 _HEADER: Final = bytes.fromhex("1f8b08 00 00000000 00 ff")
 _TRAILER: Final = Struct("<II")

@@ -31,7 +31,8 @@ from typing import TYPE_CHECKING, Final
 from cramjam import DecompressionError
 from cramjam import lz4 as blocks
 
-from barnabas.protocol.compression.types import Buffer, CorruptCompressedData
+from barnabas.protocol.codec.primitives import Buffer
+from barnabas.protocol.compression.types import CorruptCompressedData
 from barnabas.protocol.compression.xxhash32 import xxhash32
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from typing import Final
 from cramjam import DecompressionError
 from cramjam import snappy as blocks
 
-from barnabas.protocol.compression.types import Buffer, CorruptCompressedData
+from barnabas.protocol.codec.primitives import Buffer
+from barnabas.protocol.compression.types import CorruptCompressedData
 
 _MAGIC: Final = b"\x82SNAPPY\0"
 _HEADER: Final = Struct(">8sii")

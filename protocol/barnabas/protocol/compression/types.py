@@ -8,8 +8,6 @@ from enum import IntEnum
 
 from barnabas.protocol.errors import UnknownServerError
 
-Buffer = bytes | bytearray | memoryview
-
 
 class UnknownCompression(UnknownServerError):
     """

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
-from barnabas.protocol.compression.types import Buffer, CorruptCompressedData
+from barnabas.protocol.codec.primitives import Buffer
+from barnabas.protocol.compression.types import CorruptCompressedData
 
 if sys.version_info >= (3, 14):
     from compression.zstd import ZstdCompressor, ZstdDecompressor, ZstdError

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.errors import IllegalArgument, InvalidRecord
 from barnabas.protocol.records.record_headers import Header as Header  # noqa: PLC0414 - part of this module
 from barnabas.protocol.records.record_headers import StoredHeaders
@@ -42,8 +43,6 @@ from barnabas.protocol.records.varints import (
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
-
-Buffer = bytes | bytearray | memoryview
 
 NO_SEQUENCE: Final = -1
 LAST_SEQUENCE: Final = 2**31 - 1

@@ -13,7 +13,7 @@ from barnabas.server.cluster.replay import Replay
 from barnabas.server.cluster.snapshots import find_snapshots, read_snapshot
 from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.readonly.partition import PartitionDirectory
-from barnabas.storage.verify.cluster import KnownTopic, Topics
+from barnabas.storage.verify.cluster import KnownTopic, KnownTopics
 
 
 def read_image(log: PartitionDirectory) -> MetadataImage:
@@ -37,7 +37,7 @@ def read_image(log: PartitionDirectory) -> MetadataImage:
     return replay.image
 
 
-def read_topics(root: LogRoot) -> Topics | None:
+def read_topics(root: LogRoot) -> KnownTopics | None:
     """
     The topics by name; None if the metadata log is not in *root*, or cannot be read.
     """

@@ -37,7 +37,7 @@ from barnabas.storage.topic_partition import TopicPartition
 
 FIRST_BROKER_VERSION: Final = 4
 
-Errors = Mapping[TopicPartition, ErrorCode]
+PartitionErrors = Mapping[TopicPartition, ErrorCode]
 
 
 @handles(AddPartitionsToTxnRequest, needs=asks(WRITE_TRANSACTIONAL_ID, WRITE_TOPIC, CLUSTER_ACTION))
@@ -108,7 +108,9 @@ async def _add(
     return await _as_asked(asked, code)
 
 
-async def _refused(partitions: Iterable[TopicPartition], context: RequestContext) -> Errors:
+async def _refused(
+    partitions: Iterable[TopicPartition], context: RequestContext
+) -> PartitionErrors:
     """
     The partitions that cannot be part of the transaction: those that do not exist, and of a client
     those of topics that it may not write to. Internal topics no client may.
@@ -133,7 +135,7 @@ def _verify(
     producer: ProducerIdAndEpoch,
     partitions: Set[TopicPartition],
     context: RequestContext,
-) -> Errors:
+) -> PartitionErrors:
     try:
         return context.broker.transactions.verify_partitions(transactional_id, producer, partitions)
     except KafkaError as error:

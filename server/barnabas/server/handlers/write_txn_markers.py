@@ -38,7 +38,7 @@ from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import ALTER_CLUSTER, CLUSTER_ACTION
 from barnabas.storage.topic_partition import TopicPartition
 
-Errors: TypeAlias = defaultdict[int, dict[TopicPartition, ErrorCode]]
+ErrorsOfProducers: TypeAlias = defaultdict[int, dict[TopicPartition, ErrorCode]]
 """By producer id: all markers of a producer are answered as one."""
 
 _NOT_READY = (CoordinatorNotAvailable, CoordinatorLoadInProgress, NotCoordinator)
@@ -50,7 +50,7 @@ async def write_txn_markers(
 ) -> WriteTxnMarkersResponse:
     if not context.sees(ALTER_CLUSTER, CLUSTER_NAME):
         context.require(CLUSTER_ACTION)
-    errors: Errors = defaultdict(dict)
+    errors: ErrorsOfProducers = defaultdict(dict)
     async for marker in context.broker.turns.between(request.markers):
         partitions = await _partitions(marker)
         _check_somebody(marker, partitions, context)
@@ -109,7 +109,7 @@ async def _write_one(
     return ErrorCode.NONE
 
 
-async def _response(errors: Errors) -> WriteTxnMarkersResponse:
+async def _response(errors: ErrorsOfProducers) -> WriteTxnMarkersResponse:
     markers = []
     for producer_id, of_producer in errors.items():
         await checkpoint()

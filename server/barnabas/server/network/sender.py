@@ -20,8 +20,9 @@ from barnabas.storage.fs.interface import WouldBlock
 if TYPE_CHECKING:
     from socket import socket
 
+    from barnabas.protocol.codec.primitives import Buffer
     from barnabas.server.metrics import Counter
-    from barnabas.server.network.splice import AnswerPart, Buffer, RecordPipe
+    from barnabas.server.network.splice import AnswerPart, RecordPipe
 
 # Parts up to this size are copied next to each other; larger ones are written as they are, but for
 # those from a file, which have to be copied anyway.

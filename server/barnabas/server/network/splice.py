@@ -20,11 +20,11 @@ import sys
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.server.fetch.stored_records import StoredRecords
 
 logger = logging.getLogger(__name__)
 
-Buffer: TypeAlias = bytes | bytearray | memoryview
 AnswerPart: TypeAlias = Buffer | StoredRecords
 """A part of an answer."""
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.errors import InvalidRecord, UnknownServerError, UnsupportedCompressionType
 from barnabas.protocol.records.batch import (
     ATTRIBUTES_AT,
@@ -23,7 +24,6 @@ from barnabas.protocol.records.batch import (
     MAGIC_AT,
     MAGIC_END,
     TRANSACTIONAL_FLAG,
-    Buffer,
     batch_size,
 )
 

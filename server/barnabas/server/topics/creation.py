@@ -47,7 +47,7 @@ Charge: TypeAlias = Callable[[int], None]
 Counts partitions that are going to be created or deleted, or raises ThrottlingQuotaExceeded
 (KIP-599).
 """
-Assignment = Mapping[int, Sequence[int]]
+ManualAssignment = Mapping[int, Sequence[int]]
 """
 The brokers of each partition, the first of them its leader.
 """
@@ -210,7 +210,7 @@ def _config_records(
     return made
 
 
-def _assign(image: MetadataImage, topic: CreatableTopic, rules: CreationRules) -> Assignment:
+def _assign(image: MetadataImage, topic: CreatableTopic, rules: CreationRules) -> ManualAssignment:
     if topic.assignments:
         return _manual_assignment(image, topic)
     if topic.replication_factor < -1 or topic.replication_factor == 0:
@@ -256,7 +256,7 @@ def place_replicas(image: MetadataImage, factor: int) -> Sequence[int]:
     return [*active, *fenced][:factor]
 
 
-def _manual_assignment(image: MetadataImage, topic: CreatableTopic) -> Assignment:
+def _manual_assignment(image: MetadataImage, topic: CreatableTopic) -> ManualAssignment:
     if topic.replication_factor != -1:
         raise InvalidRequest(
             "A manual partition assignment was specified, but replication factor was not set to -1."

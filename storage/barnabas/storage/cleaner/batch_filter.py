@@ -56,7 +56,7 @@ RECORDS_PER_STEP: Final = 100
 JOINED: Final = 2
 """How often the pieces of a batch are in memory while they are joined."""
 
-Walk = KeyIndexer | RecordFilter | TimestampShift
+CleaningWalk = KeyIndexer | RecordFilter | TimestampShift
 
 
 class BatchRetention(Enum):
@@ -422,7 +422,7 @@ def empty_batch(batch: RecordBatch) -> bytearray:
     )
 
 
-def run_to_end(walk: Walk, pause: Callable[[], None]) -> None:
+def run_to_end(walk: CleaningWalk, pause: Callable[[], None]) -> None:
     """
     Do all steps of *walk*, with a *pause* between them.
     """

@@ -23,9 +23,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.fs.disk_lock import DiskLock
-from barnabas.storage.fs.interface import Buffer, Files, WouldBlock
+from barnabas.storage.fs.interface import Files, WouldBlock
 from barnabas.storage.fs.open_files import OpenFiles
 
 _NO_DESCRIPTOR: Final = frozenset({errno.EMFILE, errno.ENFILE})

@@ -15,9 +15,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, Protocol
 
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.storage.fs.open_files import OpenFiles
-
-Buffer = bytes | bytearray | memoryview
 
 TEMPORARY_SUFFIX: Final = ".tmp"
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.compression import CompressionType, decompress, decompress_chunks
 from barnabas.protocol.errors import UnknownServerError
 from barnabas.protocol.records.batch import (
@@ -24,7 +25,7 @@ from barnabas.protocol.records.batch import (
     RecordBatch,
     seal_batch,
 )
-from barnabas.protocol.records.record import Buffer, Record, encode_records
+from barnabas.protocol.records.record import Record, encode_records
 from barnabas.protocol.records.scan import WINDOW_BYTES, RecordScan
 from barnabas.protocol.records.walk import RegularityWalk
 from barnabas.storage.threads.decompressed import DECOMPRESSED, BudgetShare

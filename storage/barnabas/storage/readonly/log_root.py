@@ -50,7 +50,7 @@ start behind the base offset of their first segment have a log start offset. Tha
 the first dirty offset of a log: the offset behind its last cleaning.
 """
 
-Offsets = Mapping[TopicPartition, int]
+CheckpointOffsets = Mapping[TopicPartition, int]
 
 
 class LogRoot:
@@ -82,7 +82,7 @@ class LogRoot:
         data = read_if_exists(self.files, path)
         return [] if data is None else parse_checkpoint(data, path, parse_offset_entry)
 
-    def checkpoint(self, name: str) -> Offsets:
+    def checkpoint(self, name: str) -> CheckpointOffsets:
         """
         The same by partition.
         """

@@ -21,8 +21,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Generic, TypeAlias, TypeVar
 
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.storage.fs.disk import SMALL_FILE, storage_error
-from barnabas.storage.fs.interface import Buffer, File, MappedFile
+from barnabas.storage.fs.interface import File, MappedFile
 
 Memory: TypeAlias = "bytearray | mmap.mmap"
 

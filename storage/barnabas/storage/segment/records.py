@@ -21,6 +21,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple
 
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.records.batch import (
     HEADER,
     HEADER_SIZE,
@@ -37,7 +38,7 @@ from barnabas.protocol.records.batch import (
 )
 from barnabas.protocol.records.outline import RecordOutline
 from barnabas.storage.errors import CorruptRecord, KafkaError
-from barnabas.storage.fs.interface import Buffer, Files
+from barnabas.storage.fs.interface import Files
 from barnabas.storage.fs.open_file import OpenFile
 from barnabas.storage.segment.fetch_data import FileSlice
 from barnabas.storage.units import INT_MAX

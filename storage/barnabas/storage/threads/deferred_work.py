@@ -18,7 +18,7 @@ from typing import Final
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import TooManyOpenFiles
 
-Work = Callable[[], None]
+DeferredCall = Callable[[], None]
 
 SOON_MS: Final = 100
 """
@@ -63,10 +63,10 @@ class DeferredWork:
         self._clock = clock
         self._wake_at = wake_at
         self._guard = threading.Lock()
-        self._soon: list[Work] = []
-        self._later: list[tuple[int, int, Work]] = []
+        self._soon: list[DeferredCall] = []
+        self._later: list[tuple[int, int, DeferredCall]] = []
 
-    def soon(self, work: Work) -> None:
+    def soon(self, work: DeferredCall) -> None:
         """
         Do *work* at the next occasion.
         """
@@ -76,7 +76,7 @@ class DeferredWork:
         if is_first:
             self._wake_at(self._clock.now_ms() + SOON_MS)
 
-    def later(self, delay_ms: int, work: Work) -> None:
+    def later(self, delay_ms: int, work: DeferredCall) -> None:
         """
         Do *work* once *delay_ms* have passed.
         """
@@ -117,7 +117,7 @@ class DeferredWork:
         if self._soon:
             run_all(partial(self._try, work) for work in self._take(None))
 
-    def _try(self, work: Work) -> None:
+    def _try(self, work: DeferredCall) -> None:
         try:
             work()
         except TooManyOpenFiles:
@@ -132,7 +132,7 @@ class DeferredWork:
             self._soon.clear()
             self._later.clear()
 
-    def _take(self, now_ms: int | None) -> list[Work]:
+    def _take(self, now_ms: int | None) -> list[DeferredCall]:
         with self._guard:
             due, self._soon = self._soon, []
             while now_ms is not None and self._later and self._later[0][0] <= now_ms:

@@ -32,15 +32,15 @@ class KnownTopic:
     """For each partition, the ids of the log directories on the nodes that have it, by node."""
 
 
-Topics = Mapping[str, KnownTopic]
-ReadTopics = Callable[[LogRoot], Topics | None]
+KnownTopics = Mapping[str, KnownTopic]
+ReadTopics = Callable[[LogRoot], KnownTopics | None]
 """
 Reads the metadata log in a log directory; None if it is missing or cannot be read.
 """
 
 
 def check_topics(
-    topics: Topics, roots: Iterable[LogRoot], node_id: int | None, add: Sink, *, clean: bool
+    topics: KnownTopics, roots: Iterable[LogRoot], node_id: int | None, add: Sink, *, clean: bool
 ) -> None:
     """
     Compare the logs of one node.

@@ -33,7 +33,7 @@ from barnabas.storage.state_files.checkpoints import CLEAN_SHUTDOWN_FILE
 from barnabas.storage.state_files.file_names import DELETED_SUFFIX, LOG_SUFFIX
 from barnabas.storage.units import LONG_MAX
 from barnabas.storage.uuids import METADATA_TOPIC_ID
-from barnabas.storage.verify.cluster import ReadTopics, Topics
+from barnabas.storage.verify.cluster import KnownTopics, ReadTopics
 from barnabas.storage.verify.root import RootCheck
 from barnabas.storage.verify.verification import is_log
 
@@ -154,7 +154,7 @@ _SETTINGS: Final = LogManagerSettings(
 )
 
 
-def _configs(roots: Sequence[LogRoot], topics: Topics | None) -> Mapping[str, LogConfig]:
+def _configs(roots: Sequence[LogRoot], topics: KnownTopics | None) -> Mapping[str, LogConfig]:
     """
     The settings of each topic that recovery uses.
 

@@ -17,14 +17,14 @@ from barnabas.storage.directories.directory import (
 from barnabas.storage.errors import CorruptCheckpoint, InvalidLogDirectory, KafkaStorageError
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX
 from barnabas.storage.readonly.files import read_if_exists
-from barnabas.storage.readonly.log_root import CHECKPOINT_NAMES, LogRoot, Offsets
+from barnabas.storage.readonly.log_root import CHECKPOINT_NAMES, CheckpointOffsets, LogRoot
 from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.state_files.checkpoints import CLEAN_SHUTDOWN_FILE
 from barnabas.storage.state_files.file_names import DELETE_DIR_SUFFIX, parse_topic_partition_name
 from barnabas.storage.state_files.meta_properties import META_PROPERTIES, MetaProperties
 from barnabas.storage.topic_partition import TopicPartition
 from barnabas.storage.verify import invariants
-from barnabas.storage.verify.cluster import Topics
+from barnabas.storage.verify.cluster import KnownTopics
 from barnabas.storage.verify.context import DirectoryState, LogContext, check_leftovers
 from barnabas.storage.verify.metadata_snapshots import check_metadata_snapshot
 from barnabas.storage.verify.report import FileReport, Sink
@@ -45,7 +45,7 @@ class RootCheck:
         self._report = FileReport(add, root.path)
         self.state = self._state()
         self.meta_properties: MetaProperties | None = None
-        self._offsets: dict[str, Offsets] = {}
+        self._offsets: dict[str, CheckpointOffsets] = {}
 
     def _state(self) -> DirectoryState:
         root = self.root
@@ -67,7 +67,7 @@ class RootCheck:
             report = self._report.beside(self.root.path / BOOTSTRAP_CHECKPOINT)
             check_metadata_snapshot(self.root.files, report, epoch=0)
 
-    def context(self, partition: PartitionDirectory, topics: Topics | None) -> LogContext:
+    def context(self, partition: PartitionDirectory, topics: KnownTopics | None) -> LogContext:
         """
         The facts about a log in this directory.
         """
@@ -127,7 +127,7 @@ class RootCheck:
                 invariants.CLEAN_SHUTDOWN, repr(data[:100]), "JSON with version 0 and a brokerEpoch"
             )
 
-    def _read_checkpoint(self, name: str) -> Offsets:
+    def _read_checkpoint(self, name: str) -> CheckpointOffsets:
         report = self._report.beside(self.root.path / name)
         try:
             entries = self.root.checkpoint_entries(name)

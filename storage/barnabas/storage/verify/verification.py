@@ -25,7 +25,7 @@ from barnabas.storage.state_files.meta_properties import META_PROPERTIES, MetaPr
 from barnabas.storage.state_files.partition_metadata import PARTITION_METADATA
 from barnabas.storage.topic_partition import TopicPartition
 from barnabas.storage.verify import invariants
-from barnabas.storage.verify.cluster import ReadTopics, Topics, check_topics
+from barnabas.storage.verify.cluster import KnownTopics, ReadTopics, check_topics
 from barnabas.storage.verify.context import DirectoryState, LogContext
 from barnabas.storage.verify.partition import PartitionCheck
 from barnabas.storage.verify.report import FileReport, Sink, VerifyReport, Violation
@@ -88,7 +88,7 @@ class Verification:
         known.run()
         return known
 
-    def _topics(self, paths: Sequence[Path]) -> Topics | None:
+    def _topics(self, paths: Sequence[Path]) -> KnownTopics | None:
         for path in paths:
             topics = self._read_topics(LogRoot(path, self._files))
             if topics is not None:
@@ -110,7 +110,7 @@ class Verification:
             clean = all(each.state is DirectoryState.CLEAN for each in checked)
             check_topics(topics, roots, node_id, report.add, clean=clean)
 
-    def _check_log_of(self, known: RootCheck, path: Path, topics: Topics | None) -> None:
+    def _check_log_of(self, known: RootCheck, path: Path, topics: KnownTopics | None) -> None:
         looks = iter([known])
 
         def check(report: VerifyReport) -> None:

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 from weakref import WeakSet
 
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.storage.errors import KafkaError
 from barnabas.storage.fs import disk
-from barnabas.storage.fs.interface import Buffer, File, Files, WouldBlock
+from barnabas.storage.fs.interface import File, Files, WouldBlock
 
 SHARED_SURVIVORS: Final = 4
 

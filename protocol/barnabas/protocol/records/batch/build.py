@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from struct import Struct
 from typing import Final, TypedDict, Unpack
 
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.compression import CompressionType, compress
 from barnabas.protocol.records.batch.layout import (
     ATTRIBUTES_AT,
@@ -26,7 +27,6 @@ from barnabas.protocol.records.batch.layout import (
     NO_PRODUCER_ID,
     NO_TIMESTAMP,
     TRANSACTIONAL_FLAG,
-    Buffer,
 )
 from barnabas.protocol.records.crc32c import crc32c
 from barnabas.protocol.records.record import NO_SEQUENCE, Record, SimpleRecord, encode_records

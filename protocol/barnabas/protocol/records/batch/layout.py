@@ -10,8 +10,6 @@ from typing import Final
 
 from barnabas.protocol.records.crc32c import crc32c
 
-Buffer = bytes | bytearray | memoryview
-
 MAGIC: Final = 2
 HEADER: Final = Struct(">qiibIhiqqqhii")
 HEADER_SIZE: Final = HEADER.size

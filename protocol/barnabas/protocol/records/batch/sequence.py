@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barnabas.protocol.records.batch.layout import MAGIC, MAGIC_AT, Buffer
+from barnabas.protocol.codec.primitives import Buffer
+from barnabas.protocol.records.batch.layout import MAGIC, MAGIC_AT
 from barnabas.protocol.records.batch.legacy import read_legacy_batch
 from barnabas.protocol.records.batch.view import RecordBatch, batch_size, read_batch
 

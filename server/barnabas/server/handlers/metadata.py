@@ -22,7 +22,7 @@ from barnabas.protocol.messages.metadata import (
 )
 from barnabas.server.cluster.image import Topic
 from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
-from barnabas.server.cluster.topic_names import is_internal, reason_invalid
+from barnabas.server.cluster.topic_names import is_internal, unknown_topic_code
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.authorized import (
     NOT_REQUESTED,
@@ -158,10 +158,8 @@ async def _find(
     topic = context.broker.topics.get(name)
     if topic is not None:
         return await _describe(topic, request, context)
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if reason_invalid(name) is not None:
-        code = ErrorCode.INVALID_TOPIC_EXCEPTION
-    return _unknown(code, name=name, operations=_topic_operations(name, request, context))
+    operations = _topic_operations(name, request, context)
+    return _unknown(unknown_topic_code(name), name=name, operations=operations)
 
 
 def _unknown(
@@ -226,16 +224,16 @@ async def _describe(
 def _partition(
     index: int, partition: PartitionRegistration, context: RequestContext
 ) -> MetadataResponsePartition:
-    node_id = context.broker.node_id
-    is_led = partition.leader == node_id
+    topics = context.broker.topics
+    leader_id = topics.leader_of(partition)
     return MetadataResponsePartition(
-        error_code=ErrorCode.NONE if is_led else ErrorCode.LEADER_NOT_AVAILABLE,
+        error_code=ErrorCode.LEADER_NOT_AVAILABLE if leader_id == NO_LEADER else ErrorCode.NONE,
         partition_index=index,
-        leader_id=node_id if is_led else NO_LEADER,
+        leader_id=leader_id,
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
-        offline_replicas=context.broker.topics.offline_replicas(partition),
+        offline_replicas=topics.offline_replicas(partition),
     )
 
 

@@ -11,10 +11,9 @@ from typing import Final
 from uuid import UUID
 
 from barnabas.protocol.codec.schema import ZERO_UUID
-from barnabas.protocol.errors import ErrorCode, InvalidRequest, UnknownServerError
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.metadata import (
     MetadataRequest,
-    MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
@@ -40,8 +39,8 @@ from barnabas.server.security.acl.permissions import (
     DESCRIBE_CLUSTER,
     DESCRIBE_TOPIC,
 )
+from barnabas.server.topics.named import distinct
 
-FIRST_WITH_TOPIC_IDS: Final = 12
 ALWAYS_STRICT: Final = 0
 
 
@@ -57,7 +56,7 @@ async def metadata(request: MetadataRequest, context: RequestContext) -> Metadat
         every = await _visible(context)
         found = await await_each(lambda each: _describe(each, request, context), every)
         return _respond(request, context, found)
-    names, ids = await _distinct(asked, context.version)
+    names, ids = await distinct(asked, context.version)
     if ids:
         # As soon as one topic is asked for by id, names count for nothing.
         found = await await_each(lambda each: _find_by_id(each, request, context), ids)
@@ -91,39 +90,6 @@ async def _visible(context: RequestContext) -> list[Topic]:
         if context.sees(DESCRIBE_TOPIC, topic.name):
             visible.append(topic)
     return visible
-
-
-async def _distinct(
-    asked: list[MetadataRequestTopic], version: int
-) -> tuple[list[str], list[UUID]]:
-    """
-    The names and the ids that are asked for, each once.
-
-    Raises:
-        InvalidRequest: a topic is named by its id in a version whose answers have no place for it.
-        UnknownServerError: a topic has neither name nor id, and none has an id. Kafka has no better
-            code for this, and fails the other topics with it.
-    """
-    names: dict[str, None] = {}
-    ids: dict[UUID, None] = {}
-    is_nameless = False
-    for topic in asked:
-        await checkpoint()
-        if topic.name is not None:
-            names[topic.name] = None
-        elif version < FIRST_WITH_TOPIC_IDS:
-            raise InvalidRequest(f"Topic name can not be null for version {version}")
-        else:
-            is_nameless = True
-        if topic.topic_id != ZERO_UUID:
-            if version < FIRST_WITH_TOPIC_IDS:
-                raise InvalidRequest(
-                    f"Topic IDs are not supported in requests for version {version}"
-                )
-            ids[topic.topic_id] = None
-    if is_nameless and not ids:
-        raise UnknownServerError("A topic has neither name nor id: give one of them")
-    return list(names), list(ids)
 
 
 async def _missing(names: list[str], context: RequestContext) -> tuple[list[str], list[str]]:

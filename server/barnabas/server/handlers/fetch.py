@@ -16,7 +16,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.hot_messages.fetch import fetch_response
 from barnabas.protocol.messages.fetch import (
     FetchRequest,
@@ -35,7 +34,7 @@ from barnabas.server.fetch.cached_partition import (
 from barnabas.server.fetch.contexts import SESSION_ERRORS, FetchContext, context_of, refusal
 from barnabas.server.fetch.delayed import DelayedFetch
 from barnabas.server.fetch.reader import FetchPlan, LogReadResult, plan_of
-from barnabas.server.partitions.partition import NO_EPOCH
+from barnabas.server.partitions.partition import NO_EPOCH, NOT_LEADER
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
@@ -48,8 +47,6 @@ if TYPE_CHECKING:
     from barnabas.server.requests.meter import Meter
 
 FIRST_LEADER_VERSION: Final = 16
-
-_NOT_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 @handles(FetchRequest, needs=asks(READ_TOPIC, CLUSTER_ACTION))
@@ -124,7 +121,7 @@ class _Answer:
             partition.bytes_out += size
         response = await self._asked.response(self._plan.wanted, reading.partitions)
         if self._plan.version >= FIRST_LEADER_VERSION and any(
-            code in _NOT_LEADER for code in reading.errors
+            code in NOT_LEADER for code in reading.errors
         ):
             self._name_leaders(reading)
             if replica_id_of(self._request, self._plan.version) == NOBODY:
@@ -149,7 +146,7 @@ class _Answer:
         Name the leader to a client that asked the wrong broker or with an old epoch (KIP-951).
         """
         for wanted, data in zip(self._plan.wanted, reading.partitions, strict=True):
-            if data.error_code in _NOT_LEADER:
+            if data.error_code in NOT_LEADER:
                 found = self._context.broker.partitions.get(
                     wanted.topic or "", wanted.request.partition
                 )

@@ -25,11 +25,10 @@ from barnabas.protocol.messages.share_fetch import (
 from barnabas.server.fetch.stored_records import StoredRecords
 from barnabas.server.handlers.share_requests import (
     FIRST_RENEW_VERSION,
-    NOT_LEADER,
     by_topic,
     session_key,
 )
-from barnabas.server.partitions.partition import NO_EPOCH
+from barnabas.server.partitions.partition import NO_EPOCH, NOT_LEADER
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles

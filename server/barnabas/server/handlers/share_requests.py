@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from barnabas.protocol.errors import ErrorCode, InvalidRequest
+from barnabas.protocol.errors import InvalidRequest
 from barnabas.protocol.messages.share_acknowledge import ShareAcknowledgeRequest
 from barnabas.protocol.messages.share_fetch import ShareFetchRequest
 from barnabas.server.groups.group_type import GroupType
@@ -23,11 +23,6 @@ from barnabas.server.share.sessions import ShareSessionKey, TopicIdPartition
 T = TypeVar("T")
 
 FIRST_RENEW_VERSION: Final = 2
-
-NOT_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
-"""
-The errors with which an answer names the leader (KIP-951).
-"""
 
 
 def session_key(

@@ -72,7 +72,7 @@ unit: $(VENV)/.tests ## Run the tests that need nothing but Python
 	@$(PYTEST) $(PARALLEL) -m "not interop and not prove" $(TESTS) $(ARGS) $(QUIETLY)
 
 test: lint types contracts $(VENV)/.spark ## Check everything and run the tests that find most faults
-	@echo "test: pytest $(TESTS) (about 7 minutes; make unit needs neither Spark nor Java)"
+	@echo "test: pytest $(TESTS) (about 12 minutes; make unit needs neither Spark nor Java)"
 	@mkdir -p build
 	@$(PYTEST) $(PARALLEL) -m "not prove" -rf --durations=20 $(TESTS) $(ARGS) $(QUIETLY)
 

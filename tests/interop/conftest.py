@@ -177,6 +177,13 @@ def image(engine: docker.DockerClient) -> str:
     return build_image(engine)
 
 
+@pytest.fixture(scope="session")
+def plain_image(engine: docker.DockerClient) -> str:
+    from tests.support.docker_image import build_image  # noqa: PLC0415  # few tests need it
+
+    return build_image(engine, is_compiled=False)
+
+
 @pytest.fixture(params=CLIENTS)
 def client(request: pytest.FixtureRequest, client_named: Callable[[str], Client]) -> Client:
     return client_named(request.param)

@@ -96,7 +96,7 @@ def health(container: Container) -> str:
     return container.health
 
 
-def test_records_on_a_volume_survive_the_container(image: str, volume: str) -> None:
+def test_records_on_a_volume_survive_the_container(plain_image: str, volume: str) -> None:
     """
     Clients on the host write and read through the published port; a second container on the same
     volume has their records and where their groups were. It is healthy by its own check, and both
@@ -109,14 +109,14 @@ def test_records_on_a_volume_survive_the_container(image: str, volume: str) -> N
     new = [NewRecord(value, partition=0) for value in values]
     left = {}
 
-    with running(image, volume, port, KAFKA_ADVERTISED_LISTENERS=advertised) as first:
+    with running(plain_image, volume, port, KAFKA_ADVERTISED_LISTENERS=advertised) as first:
         for client in CLIENTS:
             client.create_topic(bootstrap, client.name, 2, {})
             client.produce(bootstrap, client.name, new[:RECORDS], "lz4")
             one, two = client.consume_in_group(bootstrap, client.name, "group", RECORDS)
             assert values[:RECORDS] == [record.value for record in one + two]
         left["first"] = stop(first)
-    with running(image, volume, port, KAFKA_ADVERTISED_LISTENERS=advertised) as second:
+    with running(plain_image, volume, port, KAFKA_ADVERTISED_LISTENERS=advertised) as second:
         for client in CLIENTS:
             client.produce(bootstrap, client.name, new[RECORDS:], "lz4")
             one, two = client.consume_in_group(bootstrap, client.name, "group", RECORDS)
@@ -131,6 +131,7 @@ def test_records_on_a_volume_survive_the_container(image: str, volume: str) -> N
         assert seconds < SOON
 
 
+@pytest.mark.prove
 async def test_container_is_reachable_without_configuration(
     engine: docker.DockerClient, image: str
 ) -> None:
@@ -189,6 +190,7 @@ def in_ticks(beginning: str) -> list[str]:
     return shlex.split(" ".join(found.split()))
 
 
+@pytest.mark.prove
 def test_documented_container_commands_work(image: str, volume: str, named: str) -> None:
     """
     Run as they are written, but for the names and the ports, which may be taken here.
@@ -234,6 +236,7 @@ def shown_runs() -> list[str]:
     ]
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize("command", shown_runs())
 def test_shown_docker_run_starts_a_broker(
     command: str, image: str, volume: str, named: str
@@ -254,6 +257,7 @@ def test_shown_docker_run_starts_a_broker(
     wait_for(lambda: answers(port), "the broker in the container", PATIENCE)
 
 
+@pytest.mark.prove
 def test_mounted_host_directory_requires_its_owner(image: str, named: str, tmp_path: Path) -> None:
     """
     Without, the log names the user; with the option of the page it is used.
@@ -279,6 +283,7 @@ def test_mounted_host_directory_requires_its_owner(image: str, named: str, tmp_p
     assert (data / "meta.properties").exists()
 
 
+@pytest.mark.prove
 def test_variables_of_the_official_image_are_accepted(image: str, volume: str) -> None:
     """
     What the documentation of Apache Kafka's image sets, also for its controller, is taken.
@@ -356,6 +361,7 @@ def _compose_command() -> list[str]:
     return ["docker-compose"]
 
 
+@pytest.mark.prove
 def test_host_and_network_each_get_a_working_address(
     engine: docker.DockerClient, compose: tuple[str, int]
 ) -> None:
@@ -381,6 +387,7 @@ def test_host_and_network_each_get_a_working_address(
     assert "from the host, from the host" == printed
 
 
+@pytest.mark.prove
 @pytest.mark.usefixtures("image")
 def test_secure_compose_file_starts_a_broker_with_tls_and_a_user(tmp_path: Path) -> None:
     certificates = Certificates(tmp_path / "secrets")

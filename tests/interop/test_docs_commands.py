@@ -50,6 +50,9 @@ HERE: Final = frozenset(
 ALONE: Final = frozenset({"docs/operating.md", "docs/spark-archive.md", "docs/spark-replay.md"})
 """Those of them that have a test of their own: one command needs what another one has made."""
 
+LONG: Final = frozenset({"docs/spark-compact.md", "docs/spark-report.md"})
+"""Those of them that start Spark several times."""
+
 ELSEWHERE: Final[Mapping[str, str]] = {
     "CONTRIBUTING.md": "tests/interop/test_docs_commands.py",
     "README.md": "tests/interop/test_readme.py",
@@ -176,7 +179,13 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
     made.end()
 
 
-@pytest.mark.parametrize("page", sorted(HERE - ALONE))
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.prove] if page in LONG else [])
+        for page in sorted(HERE - ALONE)
+    ],
+)
 def test_documented_commands_of_a_page_work(page: str, reader: Reader) -> None:
     for language, block in blocks_of(page):
         if language != "python":
@@ -261,6 +270,7 @@ def test_documented_backup_and_restore_work(reader: Reader) -> None:
     assert [] == [line for line in reader.run("barnabas verify restored") if "error " in line]
 
 
+@pytest.mark.prove
 def test_documented_replay_of_an_archive_works(reader: Reader, tools: None) -> None:
     archive, replay = (
         next(block for language, block in blocks_of(page) if language == "console")

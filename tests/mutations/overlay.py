@@ -9,16 +9,40 @@ inherit. Compiled modules are left out, for Python would take one instead of the
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from importlib.util import cache_from_source
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from tests.mutations.drawing import ROOT
 
 _PACKAGES: Final = ("protocol", "storage", "client", "server", "pipeline", "testing")
 _COMPILED: Final = (".so", ".pyd")
+
+
+class Change(NamedTuple):
+    """
+    A fault of the product: one text in the place of another. If the text is not there any more,
+    find the place where the behaviour is now.
+
+    Attributes:
+        path: the module, relative to the root of the repository.
+    """
+
+    path: str
+    before: str
+    after: str
+
+    def apply(self, source: bytes) -> bytes:
+        """
+        Raises:
+            ValueError: the module has changed.
+        """
+        text = source.decode()
+        if self.before not in text:
+            raise ValueError(f"{self.path} does not contain {self.before!r}")
+        return text.replace(self.before, self.after).encode()
 
 
 class Overlay:
@@ -56,6 +80,16 @@ class Overlay:
             yield
         finally:
             self._replace(module, None)
+
+    @contextmanager
+    def changed(self, changes: Iterable[Change]) -> Iterator[None]:
+        """
+        Have all *changes*.
+        """
+        with ExitStack() as held:
+            for change in changes:
+                held.enter_context(self.holding(change.path, change.apply))
+            yield
 
     def _replace(self, module: Path, source: bytes | None) -> None:
         module.unlink()

@@ -24,6 +24,7 @@ from tests.support.maven import PrerequisiteMissing, alone, cache
 ROOT: Final = Path(__file__).parents[2]
 BASE: Final = "python:3.13-slim"
 NAME: Final = "barnabas-test"
+PLAIN_NAME: Final = "barnabas-test-plain"
 OPTIMIZATION: Final = "0"
 """
 Of the compiler: it takes a minute less, and is tested the same.
@@ -48,10 +49,13 @@ def docker_engine() -> docker.DockerClient:
     return client
 
 
-def build_image(engine: docker.DockerClient) -> str:
+def build_image(engine: docker.DockerClient, *, is_compiled: bool = True) -> str:
     """
     Build the image by the documented command, and return its name. A second process that asks
     meanwhile waits, and finds all layers there.
+
+    Args:
+        is_compiled: whether the image has compiled modules, which takes minutes.
 
     Raises:
         AssertionError: it cannot be built.
@@ -59,22 +63,26 @@ def build_image(engine: docker.DockerClient) -> str:
     """
     if shutil.which("docker") is None:
         raise PrerequisiteMissing("there is no docker command here")
+    if not is_compiled:
+        *words, context = build_command(PLAIN_NAME)
+        output_of(*words, "--build-arg", "COMPILE=0", context, cwd=ROOT, seconds=600)
+        return f"{PLAIN_NAME}:latest"
     with alone(cache("image")):
-        output_of(*build_command(), cwd=ROOT, seconds=600)
+        output_of(*build_command(NAME), cwd=ROOT, seconds=600)
     engine.images.get(NAME).tag(NAME, CONFLUENT_TAG)
     return f"{NAME}:latest"
 
 
-def build_command() -> list[str]:
+def build_command(name: str) -> list[str]:
     """
-    ``docker build`` as the README and ``docs/containers.md`` have it, with the name of these tests,
-    a compiler that optimizes less, and the network of the host.
+    ``docker build`` as the README and ``docs/containers.md`` have it, with another *name* of the
+    image, a compiler that optimizes less, and the network of the host.
     """
     pages = ("README.md", "docs/containers.md")
     lines = [line for page in pages for line in _BUILD.findall((ROOT / page).read_text())]
     shown = [shlex.split(line, comments=True) for line in lines]
     assert shown == [["docker", "build", "-t", "barnabas", "."]] * 2
-    *words, context = [NAME if word == "barnabas" else word for word in shown[0]]
+    *words, context = [name if word == "barnabas" else word for word in shown[0]]
     return [*words, "--network", "host", "--build-arg", f"OPTIMIZATION={OPTIMIZATION}", context]
 
 

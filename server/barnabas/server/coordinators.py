@@ -7,11 +7,13 @@ A coordinator whose topic exists is created at the start, another one by its fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
+from enum import IntEnum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from barnabas.protocol.errors import CoordinatorNotAvailable
 from barnabas.server.cluster.topic_names import (
     GROUP_METADATA_TOPIC,
     SHARE_GROUP_STATE_TOPIC,
@@ -38,6 +40,24 @@ if TYPE_CHECKING:
     from barnabas.server.transactions.markers import MarkerWriter
     from barnabas.server.transactions.producer_ids import ProducerIds
     from barnabas.storage.topic_partition import TopicPartition
+
+
+class CoordinatorType(IntEnum):
+    """
+    What a coordinator is responsible for (Kafka's enum of this name).
+    """
+
+    GROUP = 0
+    TRANSACTION = 1
+    SHARE = 2
+
+
+COORDINATOR_TOPICS: Final[Mapping[int, str]] = {
+    CoordinatorType.GROUP: GROUP_METADATA_TOPIC,
+    CoordinatorType.TRANSACTION: TRANSACTION_STATE_TOPIC,
+    CoordinatorType.SHARE: SHARE_GROUP_STATE_TOPIC,
+}
+"""Where the coordinators of each type keep what they know."""
 
 
 class Coordinators:
@@ -196,6 +216,29 @@ class Coordinators:
             _ = self.shares
         elif topic.name == TRANSACTION_STATE_TOPIC:
             _ = self.transactions
+
+    async def open_topic(self, kind: int) -> None:
+        """
+        Return when the topic of a type of coordinators can be used. It is created if need be.
+
+        Raises:
+            CoordinatorNotAvailable: it cannot be created.
+        """
+        topic = COORDINATOR_TOPICS[kind]
+        if self._topics.is_usable(topic):
+            return
+        await self._topics.create_missing([topic])
+        if topic not in self._topics:
+            raise CoordinatorNotAvailable(f"{topic} could not be created")
+
+    def partitioner(self, kind: int) -> Callable[[str], int]:
+        """
+        A function that says which partition of the coordinator's topic a key belongs to.
+        """
+        if kind == CoordinatorType.GROUP:
+            return self.groups.partition_for
+        shards = self.shares.shards if kind == CoordinatorType.SHARE else self.transactions.shards
+        return shards.partition_for
 
     @property
     def group_coordinator(self) -> GroupCoordinator | None:

@@ -7,28 +7,9 @@ find the place where the behaviour is now.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
-
-class Change(NamedTuple):
-    """
-    Attributes:
-        path: the module, relative to the root of the repository.
-    """
-
-    path: str
-    before: str
-    after: str
-
-    def apply(self, source: bytes) -> bytes:
-        """
-        Raises:
-            ValueError: the module has changed.
-        """
-        text = source.decode()
-        if self.before not in text:
-            raise ValueError(f"{self.path} does not contain {self.before!r}")
-        return text.replace(self.before, self.after).encode()
+from tests.mutations.overlay import Change
 
 
 class BrokerFault:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Final
 
 import pytest
@@ -47,9 +46,7 @@ def fault(
     path = os.pathsep.join([overlay.python_path, os.environ["PYTHONPATH"]])
     monkeypatch.setenv("PYTHONPATH", path)
     monkeypatch.setenv(findings.VARIABLE, "")  # The checkers see most of these faults as well.
-    with ExitStack() as changes:
-        for change in request.param.changes:
-            changes.enter_context(overlay.holding(change.path, change.apply))
+    with overlay.changed(request.param.changes):
         yield request.param
 
 

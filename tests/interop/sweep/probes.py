@@ -20,7 +20,7 @@ from tests.support.topic_requests import creatable, delete_request
 from tests.support.wire_client import BlockingClient
 
 PATIENCE_S: Final = 20.0
-NUMBER: Final = 999_999
+NUMBER: Final = 999_999_999
 """
 The number of the probes, which no request of the sweep has.
 """

@@ -277,7 +277,8 @@ def _largest(case: Case, world: World, size: Size) -> list[Make | None]:
     if name in ("name", "resource_name") or "topic" in name:
         texts.append(lambda number: _text(number, LONGEST_NAME))
     if "regex" in name or "pattern" in name:
-        texts += [lambda _, pattern=pattern: pattern for pattern in PATTERNS]  # type: ignore[misc]  # mypy knows no defaults of lambdas
+        # First, while there is memory for members who subscribe to them.
+        texts[:0] = [lambda _, pattern=pattern: pattern for pattern in PATTERNS]  # type: ignore[misc]  # mypy knows no defaults of lambdas
     if isinstance(kind, Array):
         short: Make = lambda number: [f"{number}-{each}" for each in range(size.entries)]  # noqa: E731
         word = WORDS.get(name)

@@ -97,7 +97,11 @@ def logged_in(broker: MeasuredBroker, **options: Any) -> SaslClient:
     A client that is the user.
     """
     client = SaslClient(broker.ports[LISTENER], **options)
-    client.log_in(USER, USER)
+    try:
+        client.log_in(USER, USER)
+    except BaseException:
+        client.close()
+        raise
     return client
 
 

@@ -228,7 +228,8 @@ def test_every_handler_that_reads_a_coordinator_waits() -> None:
     missing = []
     for path in sorted(Path(handlers.__path__[0]).glob("*.py")):
         source = path.read_text()
-        asks = any(f"broker.{name}" in source for name in ("groups", "transactions", "shares"))
+        names = ("groups", "transactions", "shares", "coordinators")
+        asks = any(f"broker.{name}" in source for name in names)
         if asks and "\n@reads(" not in source:
             missing.append(path.stem)
 

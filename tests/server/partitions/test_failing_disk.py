@@ -19,7 +19,7 @@ from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.server.clock import EventLoopClock
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.server.coordinator_runtime.partitioning import partition_of
-from barnabas.server.handlers.find_coordinator import GROUP, TRANSACTION
+from barnabas.server.coordinators import CoordinatorType
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.group_requests import (
@@ -200,7 +200,7 @@ def names_in(partitions: set[int]) -> Iterator[str]:
     return (name for name in map(str, range(99)) if partition_of(name, 4) in partitions)
 
 
-async def find(client: WireClient, name: str, key_type: int = GROUP) -> int:
+async def find(client: WireClient, name: str, key_type: int = CoordinatorType.GROUP) -> int:
     answer = await client.ask(coordinator_request(name, key_type=key_type), 4)
     code: int = answer.coordinators[0].error_code
     return code
@@ -291,7 +291,7 @@ async def test_transaction_over_two_disks_completes_after_the_disk_is_repaired(
         lost, kept = indexes(broker, TOPIC, OTHER), indexes(broker, TOPIC, DATA)
         assert 1 == len(lost) == len(kept)
         async with await broker.client() as wire:
-            assert ErrorCode.NONE == await find(wire, ID, TRANSACTION)
+            assert ErrorCode.NONE == await find(wire, ID, CoordinatorType.TRANSACTION)
             assert {0} == indexes(broker, TRANSACTION_STATE_TOPIC, DATA)
             client = Client(wire, SECOND)
             await client.init()

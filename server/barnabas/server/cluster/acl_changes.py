@@ -1,5 +1,5 @@
 """
-Which records add and remove access control entries (Kafka ``AclControlManager``).
+Access control entries are added and removed (Kafka ``AclControlManager``).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from uuid import UUID
 
 from barnabas.protocol.errors import InvalidRequest, KafkaError
 from barnabas.protocol.internal_topics.metadata_records import RemoveAccessControlEntryRecord
-from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST, check_size
+from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST, Controller, check_size
 from barnabas.server.cluster.image import Versioned, acl_record
 from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.acls import Acls
@@ -42,6 +42,45 @@ def check_filter(wanted: AclBindingFilter) -> None:
     reason = wanted.reason_invalid()
     if reason is not None:
         raise InvalidRequest(reason)
+
+
+async def create(controller: Controller, entries: Sequence[AclBinding]) -> list[KafkaError | None]:
+    """
+    Add entries, as ``creation`` plans it.
+
+    Raises:
+        KafkaStorageError: the metadata log cannot be written.
+    """
+
+    async def change() -> list[KafkaError | None]:
+        made: list[Versioned] = []
+        outcomes = await controller.in_turns(creation(controller.image.acls, entries, made))
+        await controller.write(made)
+        return outcomes
+
+    return await controller.change(change)
+
+
+async def delete(
+    controller: Controller,
+    filters: Sequence[AclBindingFilter],
+    found_one: Callable[[AclBinding], None],
+) -> list[list[AclBinding] | KafkaError]:
+    """
+    Remove entries, as ``deletion`` plans it.
+
+    Raises:
+        KafkaStorageError: the metadata log cannot be written.
+    """
+
+    async def change() -> list[list[AclBinding] | KafkaError]:
+        made: list[Versioned] = []
+        plan = deletion(controller.image.acls, filters, made, found_one)
+        outcomes = await controller.in_turns(plan)
+        await controller.write(made)
+        return outcomes
+
+    return await controller.change(change)
 
 
 async def creation(

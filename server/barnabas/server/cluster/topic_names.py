@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from barnabas.protocol.errors import InvalidTopicException
+from barnabas.protocol.errors import ErrorCode, InvalidTopicException
 
 GROUP_METADATA_TOPIC: Final = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
@@ -57,6 +57,15 @@ def validate_topic_name(name: str) -> None:
     reason = reason_invalid(name)
     if reason is not None:
         raise InvalidTopicException(f"Topic name is invalid: {reason}")
+
+
+def unknown_topic_code(name: str) -> ErrorCode:
+    """
+    The error code for a topic that does not exist. It says whether one of that name could.
+    """
+    if reason_invalid(name) is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
 def is_internal(name: str) -> bool:

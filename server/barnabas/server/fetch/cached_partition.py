@@ -47,6 +47,8 @@ ERRONEOUS: Final = (
 """
 The errors of partitions that nobody tries to read: they are not there, or not for this client.
 """
+FIRST_REPLICA_STATE_VERSION: Final = 15
+
 _NOT_TOLD: Final = -1
 _NO_ERROR: Final = ErrorCode.NONE
 
@@ -197,6 +199,43 @@ class CachedPartition:
             or data.log_start_offset != self.log_start_offset
             or data.diverging_epoch.epoch >= 0
         )
+
+
+def replica_id_of(request: FetchRequest, version: int) -> int:
+    """
+    The broker that fetches as a follower, ``NOBODY`` if a client does.
+    """
+    if version < FIRST_REPLICA_STATE_VERSION:
+        return request.replica_id
+    return request.replica_state.replica_id
+
+
+async def locate(
+    wanted: list[CachedPartition], partitions: Partitions, replica_id: int, *, are_allowed: bool
+) -> bool:
+    """
+    Find the partitions, and return whether there are some that nobody tries to read.
+
+    Args:
+        are_allowed: the client may read all of them, so that fetches of them count.
+    """
+    has_erroneous = False
+    for number, each in enumerate(wanted, 1):
+        if number % ENTRIES_PER_STEP == 0:
+            await checkpoint()
+        each.locate(partitions, replica_id)
+        if each.partition is None:
+            has_erroneous = has_erroneous or each.error in ERRONEOUS
+        elif are_allowed:
+            each.partition.fetches += 1
+    return has_erroneous
+
+
+def put_erroneous_last(wanted: list[CachedPartition]) -> None:
+    """
+    Let the partitions that nobody tries to read come last, as Kafka answers for them.
+    """
+    wanted.sort(key=lambda each: each.error in ERRONEOUS)
 
 
 async def asked_for(

@@ -26,6 +26,7 @@ from barnabas.protocol.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
     FetchPartition,
+    FetchRequest,
     PartitionData,
 )
 from barnabas.server.fetch.cached_partition import ERRONEOUS, CachedPartition, Empty
@@ -46,6 +47,7 @@ NO_RECORDS = b""
 FIRST_STORAGE_ERROR_VERSION = 6
 
 _TXN_COMMITTED: Final = FetchIsolation.TXN_COMMITTED
+_ISOLATION: Final = (FetchIsolation.HIGH_WATERMARK, FetchIsolation.TXN_COMMITTED)
 
 
 class LogReadResult:
@@ -297,6 +299,41 @@ class FetchPlan:
             # Older clients do not know it, and would not try again.
             code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         return error_data(request, code)
+
+
+def plan_of(
+    request: FetchRequest,
+    wanted: list[CachedPartition],
+    most_bytes: int,
+    *,
+    version: int,
+    is_of_session: bool,
+) -> FetchPlan:
+    """
+    What a request reads of the partitions that it wants.
+
+    Args:
+        most_bytes: what the broker lets an answer have.
+
+    Raises:
+        UnknownServerError: the isolation level is unknown, and some partition is there.
+    """
+    level: int = request.isolation_level
+    if not 0 <= level < len(_ISOLATION):
+        # Kafka looks at it only for a partition that it is going to read.
+        if any(each.error not in ERRONEOUS for each in wanted):
+            raise UnknownServerError(f"isolation level {level} is unknown")
+        level = 0
+    max_bytes = min(request.max_bytes, most_bytes)
+    return FetchPlan(
+        wanted,
+        _ISOLATION[level],
+        min_bytes=min(request.min_bytes, max_bytes),
+        max_bytes=max_bytes,
+        max_wait_ms=request.max_wait_ms,
+        version=version,
+        is_of_session=is_of_session,
+    )
 
 
 def error_data(request: FetchPartition, code: ErrorCode) -> PartitionData:

@@ -3,6 +3,10 @@ Request handlers, one module per API or small family of APIs.
 
 ``requests.registry`` knows which module has which.
 
+A handler translates: it asks for permissions, reads the request, calls, and builds the answer. What
+is decided, and in which order, is in the package of the subject: ``produce``, ``fetch``, ``share``,
+``topics``, ``transactions``, ``groups``, ``cluster``.
+
 A handler is an ``async def name(request, context)`` that returns its response. It is written at
 once, without a task, if the handler ends without having to wait. That of Produce is a plain
 function, for speed; it returns a coroutine where it has to wait. A handler awaits

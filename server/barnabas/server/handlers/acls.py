@@ -31,7 +31,6 @@ from barnabas.protocol.messages.describe_acls import (
     DescribeAclsResponse,
 )
 from barnabas.server.cluster import acl_changes
-from barnabas.server.cluster.image import Versioned
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.errors import CloseConnection
@@ -120,16 +119,7 @@ async def create_acls(request: CreateAclsRequest, context: RequestContext) -> Cr
         entries.append(_entry(creation))
     context.require(ALTER_CLUSTER)
     _check_authorizer(context)
-    controller = context.broker.controller
-
-    async def create() -> list[KafkaError | None]:
-        made: list[Versioned] = []
-        plan = acl_changes.creation(context.broker.image.acls, entries, made)
-        outcomes = await controller.in_turns(plan)
-        await controller.write(made)
-        return outcomes
-
-    outcomes = await controller.change(create)
+    outcomes = await acl_changes.create(context.broker.controller, entries)
     return CreateAclsResponse(results=await map_in_turns(_creation_result, outcomes))
 
 
@@ -142,21 +132,13 @@ async def delete_acls(request: DeleteAclsRequest, context: RequestContext) -> De
         filters.append(_filter(wanted))
     context.require(ALTER_CLUSTER)
     _check_authorizer(context)
-    controller = context.broker.controller
     room = context.room()
 
     def take_room(entry: AclBinding) -> None:
         names = entry.resource_name, entry.principal, entry.host
         room.take(1, sum(map(text_bytes, names)))
 
-    async def delete() -> list[list[AclBinding] | KafkaError]:
-        made: list[Versioned] = []
-        plan = acl_changes.deletion(context.broker.image.acls, filters, made, take_room)
-        outcomes = await controller.in_turns(plan)
-        await controller.write(made)
-        return outcomes
-
-    outcomes = await controller.change(delete)
+    outcomes = await acl_changes.delete(context.broker.controller, filters, take_room)
     return DeleteAclsResponse(filter_results=await await_each(_deletion_result, outcomes))
 
 

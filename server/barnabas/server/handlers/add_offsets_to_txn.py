@@ -13,11 +13,11 @@ from barnabas.protocol.messages.add_offsets_to_txn import (
 )
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
-from barnabas.server.handlers.transactional_errors import told
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.security.acl.permissions import READ_GROUP, WRITE_TRANSACTIONAL_ID
+from barnabas.server.transactions.errors import told
 from barnabas.storage.topic_partition import TopicPartition
 
 

@@ -23,7 +23,6 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
 )
 from barnabas.server.cluster.topic_names import is_internal
 from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
-from barnabas.server.handlers.transactional_errors import told
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
@@ -33,6 +32,7 @@ from barnabas.server.security.acl.permissions import (
     WRITE_TOPIC,
     WRITE_TRANSACTIONAL_ID,
 )
+from barnabas.server.transactions.errors import told
 from barnabas.storage.topic_partition import TopicPartition
 
 FIRST_BROKER_VERSION: Final = 4

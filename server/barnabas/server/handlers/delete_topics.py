@@ -4,7 +4,6 @@ DeleteTopics, by name or by id (Kafka ``ControllerApis.deleteTopics``).
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Final
 from uuid import UUID
 
@@ -30,6 +29,7 @@ from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import DELETE_CLUSTER, DELETE_TOPIC, DESCRIBE_TOPIC
+from barnabas.server.topics.named import once_each
 
 FIRST_WITH_DELETION_DISABLED: Final = 3
 FIRST_STRICT: Final = 5
@@ -61,11 +61,12 @@ async def _wanted(
     """
     The topics that can be deleted; those that cannot get their *results* here.
     """
-    named, identified = await _sort_out(_states(request), results)
+    asked = await once_each(_states(request))
+    results += await map_in_turns(lambda each: _result(*each), asked.refused)
     may_delete_all = context.sees(DELETE_CLUSTER, CLUSTER_NAME)
     refusal = TopicAuthorizationFailed()
     wanted: dict[UUID, str] = {}
-    for topic_id in identified:
+    for topic_id in asked.ids:
         await checkpoint()
         topic = context.broker.topics.get_by_id(topic_id)
         if topic is None:
@@ -76,7 +77,7 @@ async def _wanted(
             results.append(_result(topic.name, topic_id, refusal))
         else:
             results.append(_result(None, topic_id, refusal))
-    for name in named:
+    for name in asked.names:
         await checkpoint()
         if not (may_delete_all or context.allows(DESCRIBE_TOPIC, name)):
             results.append(_result(name, ZERO_UUID, refusal))
@@ -97,36 +98,6 @@ async def _wanted(
 def _states(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
     by_name = [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
     return [*by_name, *request.topics]
-
-
-async def _sort_out(
-    states: list[DeleteTopicState], results: list[DeletableTopicResult]
-) -> tuple[list[str], list[UUID]]:
-    """
-    The names and the ids that are given once and alone; all others get their *results* here.
-    """
-    names: Counter[str] = Counter()
-    ids: Counter[UUID] = Counter()
-    for state in states:
-        await checkpoint()
-        if state.name is None and state.topic_id == ZERO_UUID:
-            message = "Neither topic name nor id were specified."
-            results.append(_result(None, ZERO_UUID, InvalidRequest(message)))
-        elif state.name is None:
-            ids[state.topic_id] += 1
-        elif state.topic_id == ZERO_UUID:
-            names[state.name] += 1
-        else:
-            message = "You may not specify both topic name and topic id."
-            results.append(_result(state.name, state.topic_id, InvalidRequest(message)))
-    repeated = InvalidRequest("Duplicate topic name.")
-    results += [_result(name, ZERO_UUID, repeated) for name, times in names.items() if times > 1]
-    repeated = InvalidRequest("Duplicate topic id.")
-    results += [_result(None, topic_id, repeated) for topic_id, times in ids.items() if times > 1]
-    return (
-        [name for name, times in names.items() if times == 1],
-        [topic_id for topic_id, times in ids.items() if times == 1],
-    )
 
 
 def _result(name: str | None, topic_id: UUID, error: KafkaError | None) -> DeletableTopicResult:

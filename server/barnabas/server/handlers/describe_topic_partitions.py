@@ -2,17 +2,15 @@
 DescribeTopicPartitions: topics and their partitions, page by page (KIP-966; Kafka
 ``DescribeTopicPartitionsRequestHandler``).
 
-Topics come in the order of their names. A page ends where the limit on partitions is reached, and
-its cursor says where the next one begins.
+A page ends where the limit on partitions is reached, and its cursor says where the next one begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from heapq import heapify, heappop
 
 from barnabas.protocol.codec.schema import ZERO_UUID
-from barnabas.protocol.errors import ErrorCode, InvalidRequest
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -21,8 +19,8 @@ from barnabas.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
 )
 from barnabas.server.cluster.image import Topic
-from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
-from barnabas.server.cluster.topic_names import is_internal, reason_invalid
+from barnabas.server.cluster.partition_registration import PartitionRegistration
+from barnabas.server.cluster.topic_names import is_internal, unknown_topic_code
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.authorized import authorized_operations, partition_by_authorized
 from barnabas.server.requests.context import RequestContext
@@ -30,6 +28,7 @@ from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.server.security.acl.bindings import ResourceType
 from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC
+from barnabas.server.topics.pages import names_from
 
 
 @handles(DescribeTopicPartitionsRequest, needs=asks(DESCRIBE_TOPIC))
@@ -40,7 +39,9 @@ async def describe_topic_partitions(
     One page of the topics that are asked for; of all topics if none is named. Those that the client
     may not describe are on every page, or on none if it has not named them.
     """
-    names = await _names(request, context)
+    asked = {topic.name for topic in request.topics}
+    every = asked or {topic.name for topic in context.broker.topics}
+    names = await names_from(request.cursor, asked, every)
     hidden: list[tuple[bytes, str]] = []
     if request.topics:
         names, hidden = await partition_by_authorized(
@@ -88,56 +89,9 @@ async def _page(
     return DescribeTopicPartitionsResponse(topics=described)
 
 
-async def _names(
-    request: DescribeTopicPartitionsRequest, context: RequestContext
-) -> list[tuple[bytes, str]]:
-    """
-    The topics from the cursor on, each once: a heap in the order of Java.
-
-    Raises:
-        InvalidRequest: the cursor points at nothing that is asked for.
-    """
-    cursor = request.cursor
-    asked = {topic.name for topic in request.topics}
-    names = asked or {topic.name for topic in context.broker.topics}
-    if cursor is None:
-        return await _heap(names)
-    if asked and cursor.topic_name not in asked:
-        raise InvalidRequest(
-            "DescribeTopicPartitionsRequest topic list should contain the cursor topic:"
-            f" {cursor.topic_name}"
-        )
-    if cursor.partition_index < 0:
-        raise InvalidRequest(
-            f"DescribeTopicPartitionsRequest cursor partition must be valid: {cursor}"
-        )
-    first = _java_order(cursor.topic_name)
-    return await _heap(names, first)
-
-
-async def _heap(names: Iterable[str], first: bytes = b"") -> list[tuple[bytes, str]]:
-    """
-    Most of a great many are not on the page: to sort all of them would take its time.
-    """
-    ordered = await map_in_turns(lambda name: (_java_order(name), name), names)
-    heap = [each for each in ordered if each[0] >= first]
-    heapify(heap)
-    return heap
-
-
-def _java_order(name: str) -> bytes:
-    """
-    Java compares strings by their UTF-16 units; a name that is no topic's may hold anything.
-    """
-    return name.encode("utf-16-be")
-
-
 def _unknown(name: str, context: RequestContext) -> DescribeTopicPartitionsResponseTopic:
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if reason_invalid(name) is not None:
-        code = ErrorCode.INVALID_TOPIC_EXCEPTION
     return DescribeTopicPartitionsResponseTopic(
-        error_code=code,
+        error_code=unknown_topic_code(name),
         name=name,
         topic_id=ZERO_UUID,
         is_internal=is_internal(name),
@@ -177,7 +131,7 @@ def _partition(
     return DescribeTopicPartitionsResponsePartition(
         error_code=ErrorCode.NONE,
         partition_index=index,
-        leader_id=partition.leader if partition.leader == context.broker.node_id else NO_LEADER,
+        leader_id=context.broker.topics.leader_of(partition),
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),

@@ -13,11 +13,11 @@ from typing import Final
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
-from barnabas.server.handlers.transactional_errors import told
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.security.acl.permissions import WRITE_TRANSACTIONAL_ID
+from barnabas.server.transactions.errors import told
 
 SECOND_PROTOCOL_SINCE: Final = 5
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from barnabas.protocol.errors import ErrorCode, UnknownServerError
 from barnabas.protocol.hot_messages.fetch import fetch_response
 from barnabas.protocol.messages.fetch import (
     FetchRequest,
@@ -24,11 +23,18 @@ from barnabas.protocol.messages.fetch import (
     LeaderIdAndEpoch,
     NodeEndpoint,
 )
-from barnabas.server.fetch.cached_partition import ERRONEOUS, NOBODY, CachedPartition, by_topic
+from barnabas.server.fetch.cached_partition import (
+    NOBODY,
+    CachedPartition,
+    by_topic,
+    locate,
+    put_erroneous_last,
+    replica_id_of,
+)
 from barnabas.server.fetch.contexts import SESSION_ERRORS, FetchContext, context_of, refusal
 from barnabas.server.fetch.delayed import DelayedFetch
-from barnabas.server.fetch.reader import FetchPlan, LogReadResult
-from barnabas.server.partitions.partition import NO_EPOCH
+from barnabas.server.fetch.reader import FetchPlan, LogReadResult, plan_of
+from barnabas.server.partitions.partition import NO_EPOCH, NOT_LEADER
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
@@ -36,22 +42,17 @@ from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import CLUSTER_ACTION, READ_TOPIC
 from barnabas.storage.fs.interface import WouldBlock
-from barnabas.storage.log.fetch_isolation import FetchIsolation
 
 if TYPE_CHECKING:
     from barnabas.server.requests.meter import Meter
 
-FIRST_REPLICA_STATE_VERSION: Final = 15
 FIRST_LEADER_VERSION: Final = 16
-
-_ISOLATION: Final = (FetchIsolation.HIGH_WATERMARK, FetchIsolation.TXN_COMMITTED)
-_NOT_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 @handles(FetchRequest, needs=asks(READ_TOPIC, CLUSTER_ACTION))
 async def fetch(request: FetchRequest, context: RequestContext) -> FetchResponse:
     broker = context.broker
-    replica_id = _replica_id(request, context.version)
+    replica_id = replica_id_of(request, context.version)
     try:
         asked = await context_of(
             request,
@@ -63,8 +64,20 @@ async def fetch(request: FetchRequest, context: RequestContext) -> FetchResponse
     except SESSION_ERRORS as error:
         broker.metrics.count_error("Fetch", error.code)
         return refusal(error.code)
-    wanted = await _locate(asked, context, replica_id)
-    plan = _plan(request, asked, wanted, context)
+    wanted = list(asked.partitions.values())
+    is_open = broker.authorizer is None
+    has_erroneous = await locate(wanted, broker.partitions, replica_id, are_allowed=is_open)
+    if not is_open and await _forbid(wanted, context, replica_id):
+        has_erroneous = True
+    if has_erroneous:
+        put_erroneous_last(wanted)
+    plan = plan_of(
+        request,
+        wanted,
+        broker.config.fetch_max_bytes,
+        version=context.version,
+        is_of_session=asked.is_of_session,
+    )
     answer = _Answer(request, asked, plan, context)
     respond = answer.response
     meter = context.meter
@@ -84,34 +97,6 @@ async def fetch(request: FetchRequest, context: RequestContext) -> FetchResponse
     delayed = DelayedFetch(broker.fetches, plan)
     context.effects_done(delayed.hurry)
     return await respond(await delayed.reading(reading))
-
-
-def _plan(
-    request: FetchRequest,
-    asked: FetchContext,
-    wanted: list[CachedPartition],
-    context: RequestContext,
-) -> FetchPlan:
-    """
-    Raises:
-        UnknownServerError: the isolation level is unknown, and some partition is there.
-    """
-    level: int = request.isolation_level
-    if not 0 <= level < len(_ISOLATION):
-        # Kafka looks at it only for a partition that it is going to read.
-        if any(each.error not in ERRONEOUS for each in wanted):
-            raise UnknownServerError(f"isolation level {level} is unknown")
-        level = 0
-    max_bytes = min(request.max_bytes, context.broker.config.fetch_max_bytes)
-    return FetchPlan(
-        wanted,
-        _ISOLATION[level],
-        min_bytes=min(request.min_bytes, max_bytes),
-        max_bytes=max_bytes,
-        max_wait_ms=request.max_wait_ms,
-        version=context.version,
-        is_of_session=asked.is_of_session,
-    )
 
 
 class _Answer:
@@ -136,10 +121,10 @@ class _Answer:
             partition.bytes_out += size
         response = await self._asked.response(self._plan.wanted, reading.partitions)
         if self._plan.version >= FIRST_LEADER_VERSION and any(
-            code in _NOT_LEADER for code in reading.errors
+            code in NOT_LEADER for code in reading.errors
         ):
             self._name_leaders(reading)
-            if _replica_id(self._request, self._plan.version) == NOBODY:
+            if replica_id_of(self._request, self._plan.version) == NOBODY:
                 response.node_endpoints = [self._endpoint()]
         return response
 
@@ -161,7 +146,7 @@ class _Answer:
         Name the leader to a client that asked the wrong broker or with an old epoch (KIP-951).
         """
         for wanted, data in zip(self._plan.wanted, reading.partitions, strict=True):
-            if data.error_code in _NOT_LEADER:
+            if data.error_code in NOT_LEADER:
                 found = self._context.broker.partitions.get(
                     wanted.topic or "", wanted.request.partition
                 )
@@ -178,37 +163,6 @@ class _Answer:
             port=listener.advertised_port,
             rack=self._context.broker.config.broker_rack,
         )
-
-
-def _replica_id(request: FetchRequest, version: int) -> int:
-    if version < FIRST_REPLICA_STATE_VERSION:
-        return request.replica_id
-    return request.replica_state.replica_id
-
-
-async def _locate(
-    asked: FetchContext, context: RequestContext, replica_id: int
-) -> list[CachedPartition]:
-    """
-    Find the partitions; those that nobody tries to read come last, as Kafka answers for them.
-    """
-    partitions = context.broker.partitions
-    wanted = list(asked.partitions.values())
-    has_erroneous = False
-    is_free = context.broker.authorizer is None
-    for number, each in enumerate(wanted, 1):
-        if number % ENTRIES_PER_STEP == 0:
-            await checkpoint()
-        each.locate(partitions, replica_id)
-        if each.partition is None:
-            has_erroneous = has_erroneous or each.error in ERRONEOUS
-        elif is_free:
-            each.partition.fetches += 1
-    if not is_free and await _forbid(wanted, context, replica_id):
-        has_erroneous = True
-    if has_erroneous:
-        wanted.sort(key=lambda each: each.error in ERRONEOUS)
-    return wanted
 
 
 async def _forbid(wanted: list[CachedPartition], context: RequestContext, replica_id: int) -> bool:

@@ -14,8 +14,8 @@ topic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Mapping, Set
+from typing import Final
 
 from barnabas.protocol.errors import (
     ClusterAuthorizationFailed,
@@ -29,11 +29,7 @@ from barnabas.protocol.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.cluster.topic_names import (
-    GROUP_METADATA_TOPIC,
-    SHARE_GROUP_STATE_TOPIC,
-    TRANSACTION_STATE_TOPIC,
-)
+from barnabas.server.coordinators import COORDINATOR_TOPICS, CoordinatorType
 from barnabas.server.requests.authorization import REFUSALS, asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
@@ -43,22 +39,14 @@ from barnabas.server.security.acl.permissions import (
     CLUSTER_ACTION,
     DESCRIBE_GROUP,
     DESCRIBE_TRANSACTIONAL_ID,
+    Permission,
 )
 from barnabas.server.share.keys import parse_coordinator_key
 
-if TYPE_CHECKING:
-    from barnabas.server.requests.broker_parts import BrokerParts
-
-GROUP: Final = 0
-TRANSACTION: Final = 1
-SHARE: Final = 2
-TOPICS: Final = {
-    GROUP: GROUP_METADATA_TOPIC,
-    TRANSACTION: TRANSACTION_STATE_TOPIC,
-    SHARE: SHARE_GROUP_STATE_TOPIC,
+NEEDED: Final[Mapping[int, Permission]] = {
+    CoordinatorType.GROUP: DESCRIBE_GROUP,
+    CoordinatorType.TRANSACTION: DESCRIBE_TRANSACTIONAL_ID,
 }
-"""Where the coordinators of each type of key keep what they know."""
-NEEDED: Final = {GROUP: DESCRIBE_GROUP, TRANSACTION: DESCRIBE_TRANSACTIONAL_ID}
 """What a client has to be allowed with keys of each type."""
 FIRST_BATCHED_VERSION: Final = 4
 FIRST_VERSION_OF_SHARES: Final = 6
@@ -82,23 +70,20 @@ class Found(NamedTuple):
 async def find_coordinator(
     request: FindCoordinatorRequest, context: RequestContext
 ) -> FindCoordinatorResponse:
-    if request.key_type == SHARE:
+    if request.key_type == CoordinatorType.SHARE:
         if context.version < FIRST_VERSION_OF_SHARES:
             code = InvalidRequest.code
             invalid = Found(code, code.sentence if context.version < FIRST_BATCHED_VERSION else "")
             return await _response(request, context.version, lambda _: invalid)
         if request.coordinator_keys and not context.allows(CLUSTER_ACTION, CLUSTER_NAME):
             raise ClusterAuthorizationFailed
-    topic = TOPICS.get(request.key_type)
-    if topic is None:
+    if request.key_type not in COORDINATOR_TOPICS:
         raise InvalidRequest(f"Unknown coordinator type received: {request.key_type}")
     keys = [request.key] if context.version < FIRST_BATCHED_VERSION else request.coordinator_keys
     refused = await _refused(keys, request.key_type, context)
     all_refused = bool(refused) and refused.issuperset(keys)
-    if not (all_refused or context.broker.topics.is_usable(topic)):
-        await context.broker.topics.create_missing([topic])
-        if topic not in context.broker.topics:
-            raise CoordinatorNotAvailable(f"{topic} could not be created")
+    if not all_refused:
+        await context.broker.coordinators.open_topic(request.key_type)
     return await _found(request, context, refused)
 
 
@@ -107,7 +92,7 @@ async def _refused(keys: Iterable[str], key_type: int, context: RequestContext) 
     The keys that the client may not describe, or that no share-partition has.
     """
     refused = set()
-    if key_type == SHARE:
+    if key_type == CoordinatorType.SHARE:
         for key in keys:
             await checkpoint()
             try:
@@ -142,8 +127,8 @@ async def _found(
     needed = NEEDED.get(request.key_type)
     error = InvalidRequest.code if needed is None else REFUSALS[needed.resource_type].code
     not_allowed = Found(error, error.sentence if is_old else "")
-    partition_for = _partitioner(request.key_type, context.broker)
-    topic = context.broker.topics.get(TOPICS[request.key_type])
+    partition_for = context.broker.coordinators.partitioner(request.key_type)
+    topic = context.broker.topics.get(COORDINATOR_TOPICS[request.key_type])
 
     def find(key: str) -> Found:
         if key in refused:
@@ -152,16 +137,6 @@ async def _found(
         return here if partition is not None and partition.leader == here.node_id else nowhere
 
     return await _response(request, context.version, find)
-
-
-def _partitioner(key_type: int, broker: BrokerParts) -> Callable[[str], int]:
-    """
-    A function that says which partition of the coordinator's topic a key belongs to.
-    """
-    if key_type == GROUP:
-        return broker.groups.partition_for
-    shards = broker.shares.shards if key_type == SHARE else broker.transactions.shards
-    return shards.partition_for
 
 
 async def _response(

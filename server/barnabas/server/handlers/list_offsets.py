@@ -1,8 +1,7 @@
 """
 ListOffsets: which offset is first, last, or the first from a time on.
 
-The ends of a log are known in memory; for a time its files are searched, in the executor. The rules
-are those of Kafka's ``ReplicaManager.fetchOffset`` and ``Partition.fetchOffsetForTimestamp``.
+The ends of a log are known in memory; for a time its files are searched, in the executor.
 """
 
 # Compiled: see hatch_build.py.
@@ -10,46 +9,20 @@ are those of Kafka's ``ReplicaManager.fetchOffset`` and ``Partition.fetchOffsetF
 from __future__ import annotations
 
 import asyncio
-from typing import Final
 
-from barnabas.protocol.errors import (
-    ErrorCode,
-    KafkaError,
-    UnknownServerError,
-)
+from barnabas.protocol.errors import UnknownServerError
 from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
-    ListOffsetsTopicResponse,
 )
-from barnabas.protocol.structs import NamedTuple
-from barnabas.server.partitions.partition import Partition
+from barnabas.server.fetch.offsets import OffsetsQuery
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.authorized import partition_by_authorized
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import (
-    ENTRIES_PER_STEP,
-    checkpoint,
-    finished_unless,
-)
+from barnabas.server.scheduling.turns import finished_unless
 from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC
-
-LATEST: Final = -1
-EARLIEST: Final = -2
-MAX_TIMESTAMP: Final = -3
-EARLIEST_LOCAL: Final = -4
-
-FIRST_VERSION: Final = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, -5: 9, -6: 11}
-"""
-The special timestamps. -5 and -6 ask for what tiered storage has (KIP-405), which is nothing.
-"""
-
-CONSUMER: Final = -1
-NONE: Final = -1
 
 
 @handles(ListOffsetsRequest, needs=asks(DESCRIBE_TOPIC))
@@ -63,8 +36,8 @@ async def list_offsets(request: ListOffsetsRequest, context: RequestContext) -> 
     # Without any partition it is not looked at.
     if topics and request.isolation_level not in (0, 1):
         raise UnknownServerError(f"isolation level {request.isolation_level} is unknown")
-    query = _Query(request, refused)
-    await query.locate(topics, context)
+    query = OffsetsQuery(request, refused)
+    await query.locate(topics, context.broker.partitions, context.version)
     if not query.reads_files:
         return await query.answer()
     client = context.client
@@ -75,125 +48,3 @@ async def list_offsets(request: ListOffsetsRequest, context: RequestContext) -> 
         return found or ListOffsetsResponse(topics=[])
 
     return await asyncio.get_running_loop().run_in_executor(context.broker.workers.reads, look_up)
-
-
-class _Asked(NamedTuple):
-    """
-    One partition of a request, and where it is or why it is not looked for.
-    """
-
-    partition: ListOffsetsPartition
-    where: Partition | ErrorCode
-
-
-def _locate(
-    topic: str, asked: ListOffsetsPartition, context: RequestContext
-) -> Partition | ErrorCode:
-    if asked.timestamp < 0 and FIRST_VERSION.get(asked.timestamp, 99) > context.version:
-        return ErrorCode.UNSUPPORTED_VERSION
-    try:
-        return context.broker.partitions.expect(topic, asked.partition_index)
-    except KafkaError as error:
-        return error.code
-
-
-class _Query:
-    """
-    What a ListOffsets request asks for, with the partitions it asks of.
-
-    Each partition is answered once, and a topic of which nothing is asked not at all, but for those
-    that the client may not describe: they are answered as they are asked for.
-    """
-
-    __slots__ = ("_asked", "_refused", "_request", "reads_files")
-
-    def __init__(self, request: ListOffsetsRequest, refused: list[ListOffsetsTopic]) -> None:
-        self._request = request
-        self._refused = refused
-        self._asked: dict[str, dict[int, _Asked]] = {}
-        self.reads_files = False
-
-    async def locate(self, topics: list[ListOffsetsTopic], context: RequestContext) -> None:
-        """
-        Find the partitions.
-        """
-        number = 0
-        for topic in topics:
-            for asked in topic.partitions:
-                number += 1
-                if number % ENTRIES_PER_STEP == 0:
-                    await checkpoint()
-                self.reads_files |= asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP
-                index = asked.partition_index
-                of_topic = self._asked.setdefault(topic.name, {})
-                where = (
-                    ErrorCode.INVALID_REQUEST  # It is in the request twice.
-                    if index in of_topic
-                    else _locate(topic.name, asked, context)
-                )
-                of_topic[index] = _Asked(asked, where)
-
-    async def answer(self) -> ListOffsetsResponse:
-        """
-        Look everything up, reading files where that is needed.
-        """
-        topics = []
-        number = 0
-        for name, of_topic in self._asked.items():
-            partitions = []
-            for asked in of_topic.values():
-                partitions.append(self._look_up(asked))
-                number += 1
-                if self.reads_files or number % ENTRIES_PER_STEP == 0:
-                    await checkpoint()
-            topics.append(ListOffsetsTopicResponse(name=name, partitions=partitions))
-        for topic in self._refused:
-            partitions = []
-            for partition in topic.partitions:
-                partitions.append(_error(partition, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-                number += 1
-                if number % ENTRIES_PER_STEP == 0:
-                    await checkpoint()
-            topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
-        return ListOffsetsResponse(topics=topics)
-
-    def _look_up(self, one: _Asked) -> ListOffsetsPartitionResponse:
-        asked, partition = one
-        if isinstance(partition, ErrorCode):
-            return _error(asked, partition)
-        try:
-            partition.check_leader_epoch(asked.current_leader_epoch)
-            return self._find(partition, asked)
-        except KafkaError as error:
-            return _error(asked, error.code)
-
-    def _find(
-        self, partition: Partition, asked: ListOffsetsPartition
-    ) -> ListOffsetsPartitionResponse:
-        log = partition.log
-        if self._request.replica_id != CONSUMER:
-            end = log.log_end_offset
-        elif self._request.isolation_level:
-            end = log.last_stable_offset
-        else:
-            end = log.high_watermark
-        timestamp, offset, epoch = NONE, NONE, NONE
-        if asked.timestamp == LATEST:
-            offset, epoch = end, partition.leader_epoch
-        else:
-            found = log.fetch_offset_by_timestamp(asked.timestamp)
-            bounded = asked.timestamp not in (EARLIEST, EARLIEST_LOCAL)
-            if found is not None and not (bounded and found.offset >= end):
-                timestamp, offset = found.timestamp, found.offset
-                epoch = NONE if found.leader_epoch is None else found.leader_epoch
-        return ListOffsetsPartitionResponse(
-            partition_index=asked.partition_index,
-            error_code=0,
-            timestamp=timestamp,
-            offset=offset,
-            leader_epoch=epoch,
-        )
-
-
-def _error(asked: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:
-    return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=code)

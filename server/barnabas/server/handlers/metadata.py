@@ -11,10 +11,9 @@ from typing import Final
 from uuid import UUID
 
 from barnabas.protocol.codec.schema import ZERO_UUID
-from barnabas.protocol.errors import ErrorCode, InvalidRequest, UnknownServerError
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.metadata import (
     MetadataRequest,
-    MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
@@ -22,7 +21,7 @@ from barnabas.protocol.messages.metadata import (
 )
 from barnabas.server.cluster.image import Topic
 from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
-from barnabas.server.cluster.topic_names import is_internal, reason_invalid
+from barnabas.server.cluster.topic_names import is_internal, unknown_topic_code
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.authorized import (
     NOT_REQUESTED,
@@ -40,8 +39,8 @@ from barnabas.server.security.acl.permissions import (
     DESCRIBE_CLUSTER,
     DESCRIBE_TOPIC,
 )
+from barnabas.server.topics.named import distinct
 
-FIRST_WITH_TOPIC_IDS: Final = 12
 ALWAYS_STRICT: Final = 0
 
 
@@ -57,7 +56,7 @@ async def metadata(request: MetadataRequest, context: RequestContext) -> Metadat
         every = await _visible(context)
         found = await await_each(lambda each: _describe(each, request, context), every)
         return _respond(request, context, found)
-    names, ids = await _distinct(asked, context.version)
+    names, ids = await distinct(asked, context.version)
     if ids:
         # As soon as one topic is asked for by id, names count for nothing.
         found = await await_each(lambda each: _find_by_id(each, request, context), ids)
@@ -93,39 +92,6 @@ async def _visible(context: RequestContext) -> list[Topic]:
     return visible
 
 
-async def _distinct(
-    asked: list[MetadataRequestTopic], version: int
-) -> tuple[list[str], list[UUID]]:
-    """
-    The names and the ids that are asked for, each once.
-
-    Raises:
-        InvalidRequest: a topic is named by its id in a version whose answers have no place for it.
-        UnknownServerError: a topic has neither name nor id, and none has an id. Kafka has no better
-            code for this, and fails the other topics with it.
-    """
-    names: dict[str, None] = {}
-    ids: dict[UUID, None] = {}
-    is_nameless = False
-    for topic in asked:
-        await checkpoint()
-        if topic.name is not None:
-            names[topic.name] = None
-        elif version < FIRST_WITH_TOPIC_IDS:
-            raise InvalidRequest(f"Topic name can not be null for version {version}")
-        else:
-            is_nameless = True
-        if topic.topic_id != ZERO_UUID:
-            if version < FIRST_WITH_TOPIC_IDS:
-                raise InvalidRequest(
-                    f"Topic IDs are not supported in requests for version {version}"
-                )
-            ids[topic.topic_id] = None
-    if is_nameless and not ids:
-        raise UnknownServerError("A topic has neither name nor id: give one of them")
-    return list(names), list(ids)
-
-
 async def _missing(names: list[str], context: RequestContext) -> tuple[list[str], list[str]]:
     """
     The topics that the request may create, and those that it could if the client were allowed to.
@@ -158,10 +124,8 @@ async def _find(
     topic = context.broker.topics.get(name)
     if topic is not None:
         return await _describe(topic, request, context)
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if reason_invalid(name) is not None:
-        code = ErrorCode.INVALID_TOPIC_EXCEPTION
-    return _unknown(code, name=name, operations=_topic_operations(name, request, context))
+    operations = _topic_operations(name, request, context)
+    return _unknown(unknown_topic_code(name), name=name, operations=operations)
 
 
 def _unknown(
@@ -226,16 +190,16 @@ async def _describe(
 def _partition(
     index: int, partition: PartitionRegistration, context: RequestContext
 ) -> MetadataResponsePartition:
-    node_id = context.broker.node_id
-    is_led = partition.leader == node_id
+    topics = context.broker.topics
+    leader_id = topics.leader_of(partition)
     return MetadataResponsePartition(
-        error_code=ErrorCode.NONE if is_led else ErrorCode.LEADER_NOT_AVAILABLE,
+        error_code=ErrorCode.LEADER_NOT_AVAILABLE if leader_id == NO_LEADER else ErrorCode.NONE,
         partition_index=index,
-        leader_id=node_id if is_led else NO_LEADER,
+        leader_id=leader_id,
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
-        offline_replicas=context.broker.topics.offline_replicas(partition),
+        offline_replicas=topics.offline_replicas(partition),
     )
 
 

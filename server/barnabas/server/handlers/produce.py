@@ -6,25 +6,18 @@ Produce: append batches.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from typing import Any
-from uuid import UUID
 
-from barnabas.protocol.errors import TransactionalIdAuthorizationFailed
 from barnabas.protocol.hot_messages.produce import topic_response
-from barnabas.protocol.messages.produce import (
-    PartitionProduceData,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceData,
-)
+from barnabas.protocol.messages.produce import ProduceRequest, ProduceResponse
 from barnabas.server.produce.append import ProduceAppends, may_write
-from barnabas.server.produce.transactions import Participation
-from barnabas.server.produce.validation import FIRST_ZSTD_VERSION, check_codec, is_transactional
+from barnabas.server.produce.in_turns import are_once_each, produce_in_turns
+from barnabas.server.produce.validation import FIRST_ZSTD_VERSION, is_transactional
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint, map_in_turns
+from barnabas.server.scheduling.turns import ENTRIES_PER_STEP
 from barnabas.server.security.acl.permissions import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID
 
 
@@ -50,13 +43,13 @@ def produce(
     for topic in topics:
         partitions += len(topic.partition_data)
         if partitions > ENTRIES_PER_STEP:
-            return _produce_in_turns(request, context)
+            return produce_in_turns(request, context)
         for data in topic.partition_data:
             # A batch whose framing is broken fails the whole request, if it comes before the first
             # transactional one (Kafka ``RequestUtils.hasTransactionalRecords``).
             has_transaction = has_transaction or is_transactional(data.records)
-    if has_transaction or context.version < FIRST_ZSTD_VERSION or not _are_once_each(topics):
-        return _produce_in_turns(request, context)
+    if has_transaction or context.version < FIRST_ZSTD_VERSION or not are_once_each(topics):
+        return produce_in_turns(request, context)
     appends = ProduceAppends(request, context, None)
     is_open = context.broker.authorizer is None
     for topic in topics:
@@ -66,140 +59,3 @@ def produce(
             appended = [appends.refuse(data) for data in topic.partition_data]
         appends.responses.append(topic_response(topic, appended))
     return appends.response() if appends.is_settled else appends.settled()
-
-
-async def _produce_in_turns(
-    request: ProduceRequest, context: RequestContext
-) -> ProduceResponse | None:
-    """
-    Serve a request that has many partitions, a transaction, or needs a closer look.
-    """
-    if await _has_transaction(request):
-        if request.transactional_id is None:
-            raise TransactionalIdAuthorizationFailed
-        context.require(WRITE_TRANSACTIONAL_ID, request.transactional_id)
-    topics: Sequence[TopicProduceData] = request.topic_data
-    refused: Sequence[TopicProduceData] = ()
-    if context.broker.authorizer is not None:
-        topics, refused = await _sort_out(topics, context)
-        refused = await _once_each(refused)
-    if context.version < FIRST_ZSTD_VERSION:
-        await _check_codecs(topics, context)
-    topics = await _once_each(topics)
-    participation: Participation | None = None
-    if request.transactional_id is not None:
-        participation = Participation(request.transactional_id, context.version)
-        await participation.begin(topics, context)
-        if participation.is_pending:
-            await participation.finish(context)
-    appends = ProduceAppends(request, context, participation)
-    await _append_all(topics, refused, appends)
-    return await appends.settled()
-
-
-async def _has_transaction(request: ProduceRequest) -> bool:
-    number = 0
-    for topic in request.topic_data:
-        for data in topic.partition_data:
-            if is_transactional(data.records):
-                return True
-            number += 1
-            if number % ENTRIES_PER_STEP == 0:
-                await checkpoint()
-    return False
-
-
-async def _append_all(
-    topics: Sequence[TopicProduceData], refused: Sequence[TopicProduceData], appends: ProduceAppends
-) -> None:
-    """
-    Append the records of each partition.
-
-    Args:
-        refused: topics that the client may not write to.
-    """
-    number = 0
-    for topic in topics:
-        appended = []
-        for data in topic.partition_data:
-            appended.append(appends.append(topic, data))
-            number += 1
-            if number % ENTRIES_PER_STEP == 0:
-                await checkpoint()
-        appends.responses.append(topic_response(topic, appended))
-    for topic in refused:
-        appended = []
-        for data in topic.partition_data:
-            appended.append(appends.refuse(data))
-            number += 1
-            if number % ENTRIES_PER_STEP == 0:
-                await checkpoint()
-        appends.responses.append(topic_response(topic, appended))
-
-
-async def _once_each(topics: Sequence[TopicProduceData]) -> Sequence[TopicProduceData]:
-    """
-    Each partition once, with the last that the request has for it.
-
-    Kafka goes by a map of partitions: a topic without any is not answered.
-    """
-    found: dict[tuple[str, UUID], dict[int, PartitionProduceData]] = {}
-    asked = 0
-    for topic in topics:
-        if not topic.partition_data:
-            continue
-        partitions = found.setdefault((topic.name, topic.topic_id), {})
-        for data in topic.partition_data:
-            partitions[data.index] = data
-            asked += 1
-            if asked % ENTRIES_PER_STEP == 0:
-                await checkpoint()
-    if len(found) == len(topics) and sum(map(len, found.values())) == asked:
-        return topics
-
-    def once(item: tuple[tuple[str, UUID], dict[int, PartitionProduceData]]) -> TopicProduceData:
-        (name, topic_id), data = item
-        return TopicProduceData(name=name, topic_id=topic_id, partition_data=list(data.values()))
-
-    return await map_in_turns(once, found.items())
-
-
-def _are_once_each(topics: Sequence[TopicProduceData]) -> bool:
-    """
-    Whether no topic and no partition is there twice, nor a topic without partitions.
-    """
-    for topic in topics:
-        data = topic.partition_data
-        if len(data) != 1 and (not data or len({each.index for each in data}) != len(data)):
-            return False
-    return len(topics) == 1 or len({(topic.name, topic.topic_id) for topic in topics}) == len(
-        topics
-    )
-
-
-async def _sort_out(
-    topics: Sequence[TopicProduceData], context: RequestContext
-) -> tuple[list[TopicProduceData], list[TopicProduceData]]:
-    """
-    The topics that the client may write to, and the others.
-    """
-    allowed: list[TopicProduceData] = []
-    refused: list[TopicProduceData] = []
-    for topic in topics:
-        await checkpoint()
-        if may_write(topic, context):
-            allowed.append(topic)
-        else:
-            refused.append(topic)
-    return allowed, refused
-
-
-async def _check_codecs(topics: Sequence[TopicProduceData], context: RequestContext) -> None:
-    """
-    A codec that does not exist fails the whole request, before anything of it is appended.
-    """
-    for topic in topics:
-        for data in topic.partition_data:
-            await checkpoint()
-            if context.broker.partitions.knows(topic.name, data.index):
-                check_codec(data.records)

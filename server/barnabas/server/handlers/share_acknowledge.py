@@ -5,7 +5,6 @@ ShareAcknowledge: what a member did with records that it has acquired.
 from __future__ import annotations
 
 from functools import cache, partial
-from typing import Final
 
 from barnabas.protocol.errors import ErrorCode, InvalidShareSessionEpoch
 from barnabas.protocol.messages.share_acknowledge import (
@@ -17,25 +16,19 @@ from barnabas.protocol.messages.share_acknowledge import (
     ShareAcknowledgeResponse,
     ShareAcknowledgeTopicResponse,
 )
-from barnabas.server.handlers.share_acknowledging import (
-    PendingAcknowledgements,
-    acknowledge,
+from barnabas.server.handlers.share_requests import (
+    FIRST_RENEW_VERSION,
     by_topic,
     session_key,
 )
-from barnabas.server.partitions.partition import NO_EPOCH
+from barnabas.server.partitions.partition import NO_EPOCH, NOT_LEADER
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
 from barnabas.server.security.acl.permissions import READ_GROUP, READ_TOPIC
-from barnabas.server.share.sessions import (
-    FINAL_EPOCH,
-    INITIAL_EPOCH,
-    TopicIdPartition,
-)
-
-NOT_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+from barnabas.server.share.request_acknowledgements import PendingAcknowledgements, acknowledge
+from barnabas.server.share.sessions import FINAL_EPOCH, INITIAL_EPOCH, TopicIdPartition
 
 
 @handles(ShareAcknowledgeRequest, needs=asks(READ_GROUP, READ_TOPIC))
@@ -49,7 +42,14 @@ async def share_acknowledge(
 
     may_read = cache(partial(context.allows, READ_TOPIC))
     pending = PendingAcknowledgements()
-    await acknowledge(request, context, may_read, pending)
+    await acknowledge(
+        request,
+        pending,
+        broker.share_partitions,
+        broker.partitions,
+        may_read,
+        has_renew=context.version >= FIRST_RENEW_VERSION,
+    )
     if request.share_session_epoch != FINAL_EPOCH:
         context.effects_done()
     await pending.settled()

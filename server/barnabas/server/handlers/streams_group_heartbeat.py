@@ -4,27 +4,24 @@ StreamsGroupHeartbeat: a member of a streams group joins, stays or leaves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from barnabas.protocol.codec.schema import replace
-from barnabas.protocol.errors import ErrorCode, StreamsInvalidTopology, joined
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.protocol.messages.streams_group_heartbeat import (
-    Status,
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
 )
-from barnabas.server.cluster.topic_names import is_internal, reason_invalid
 from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.streams.statuses import StatusCode, status
-from barnabas.server.groups.streams.topology import topics_of
+from barnabas.server.groups.streams.statuses import with_detail
+from barnabas.server.groups.streams.topology import check_names, topics_of
 from barnabas.server.handlers.group_protocols import caller_of, check_protocol
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import checkpoint, map_in_turns
+from barnabas.server.scheduling.turns import map_in_turns
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import (
     CREATE_CLUSTER,
@@ -57,7 +54,7 @@ async def streams_group_heartbeat(
     context.require(READ_GROUP, request.group_id)
     if request.topology is not None:
         names = await topics_of(request.topology)
-        await _check_names(names)
+        await check_names(names)
         is_allowed = await map_in_turns(partial(context.allows, DESCRIBE_TOPIC), names)
         if not all(is_allowed):
             return StreamsGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -69,25 +66,6 @@ async def streams_group_heartbeat(
 
     answer = context.broker.groups.streams_heartbeat(request, caller_of(context), create_topics)
     return await context.committed(answer)
-
-
-async def _check_names(names: Sequence[str]) -> None:
-    prohibited, invalid = [], []
-    for name in names:
-        await checkpoint()
-        if is_internal(name):
-            prohibited.append(name)
-        elif reason_invalid(name) is not None:
-            invalid.append(name)
-    if prohibited:
-        raise StreamsInvalidTopology(
-            f"Use of Kafka internal topics {joined(prohibited, ',')} in a Kafka Streams topology is"
-            " prohibited."
-        )
-    if invalid:
-        raise StreamsInvalidTopology(
-            f"Topic names {joined(invalid, ',')} are not valid topic names."
-        )
 
 
 def _create_topics(
@@ -102,7 +80,7 @@ def _create_topics(
         refused = [name for name in missing if not context.allows(CREATE_TOPIC, name)]
         if refused:
             names = ", ".join(refused)
-            return _with_detail(response, f"Unauthorized to CREATE on topics {names}.")
+            return with_detail(response, f"Unauthorized to CREATE on topics {names}.")
     creation = context.broker.streams_topics
     creation.begin(
         missing,
@@ -114,21 +92,6 @@ def _create_topics(
         return response
     told = ", ".join(failures[:MOST_FAILURES_TOLD])
     more = len(failures) - MOST_FAILURES_TOLD
-    return _with_detail(
+    return with_detail(
         response, f"Creation failed: {told}{f' and {more} more' if more > 0 else ''}."
     )
-
-
-def _with_detail(
-    response: StreamsGroupHeartbeatResponse, detail: str
-) -> StreamsGroupHeartbeatResponse:
-    """
-    The answer that says more about the missing topics.
-    """
-
-    def told(each: Status) -> Status:
-        if each.status_code != StatusCode.MISSING_INTERNAL_TOPICS:
-            return each
-        return status(StatusCode.MISSING_INTERNAL_TOPICS, f"{each.status_detail}; {detail}")
-
-    return replace(response, status=[told(each) for each in response.status or ()])

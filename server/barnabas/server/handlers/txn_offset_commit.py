@@ -27,7 +27,6 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from barnabas.protocol.records.batch import NO_SEQUENCE
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
@@ -37,13 +36,8 @@ from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.server.security.acl.permissions import READ_GROUP, READ_TOPIC, WRITE_TRANSACTIONAL_ID
-from barnabas.server.transactions.participation import (
-    Participant,
-    TransactionProtocol,
-    add,
-    guard,
-    verify,
-)
+from barnabas.server.transactions.errors import TransactionProtocol
+from barnabas.server.transactions.participation import join
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 
 ABORTABLE_SINCE: Final = 4
@@ -98,23 +92,14 @@ async def _join(request: TxnOffsetCommitRequest, context: RequestContext) -> Ver
     partition = context.broker.partitions.get(GROUP_METADATA_TOPIC, index)
     if partition is None:
         raise NotCoordinator
-    participant = Participant(partition, NO_SEQUENCE)
-    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
-    found = guard(participant, producer, protocol)
-    if found is None:
-        return SENTINEL
-    transactional_id, coordinator = request.transactional_id, context.broker.transactions
-    if protocol.adds:
-        error = await add(
-            coordinator, transactional_id, producer, {participant.name}, clock=context.broker.clock
-        )
-    else:
-        error = verify(coordinator, transactional_id, producer, {participant.name}, protocol).get(
-            participant.name
-        )
-    if error is not None:
-        raise error
-    return found
+    return await join(
+        lambda: context.broker.transactions,
+        request.transactional_id,
+        ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
+        partition,
+        protocol,
+        clock=context.broker.clock,
+    )
 
 
 async def _known_part(

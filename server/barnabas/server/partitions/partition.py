@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 from barnabas.protocol.errors import (
+    ErrorCode,
     FencedLeaderEpoch,
     KafkaError,
     OffsetOutOfRange,
@@ -44,6 +45,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 NO_EPOCH: Final = -1
+NOT_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+"""
+The errors beside which an answer names the leader (KIP-951).
+"""
 CommitListener: TypeAlias = Callable[[KafkaError | None], None]
 
 

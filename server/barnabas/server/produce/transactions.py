@@ -34,13 +34,8 @@ from barnabas.server.partitions.partition import Partition
 from barnabas.server.produce.validation import is_transactional
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.scheduling.turns import checkpoint
-from barnabas.server.transactions.participation import (
-    Participant,
-    TransactionProtocol,
-    add,
-    guard,
-    verify,
-)
+from barnabas.server.transactions.errors import TransactionProtocol
+from barnabas.server.transactions.participation import Participant, add, guard, verify
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 from barnabas.storage.topic_partition import TopicPartition
 

@@ -28,7 +28,7 @@ from barnabas.server.cluster import features
 from barnabas.server.cluster.controller import Controller, check_size
 from barnabas.server.cluster.image import Topic, Versioned
 from barnabas.server.cluster.partition_changes import UNASSIGNED_DIRECTORY, offline_replicas
-from barnabas.server.cluster.partition_registration import PartitionRegistration
+from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
 from barnabas.server.cluster.topic_names import reason_invalid
 from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.server.partitions.partition import Partition
@@ -147,6 +147,12 @@ class Topics:
         See ``partition_changes.offline_replicas``.
         """
         return offline_replicas(self._image, partition)
+
+    def leader_of(self, partition: PartitionRegistration) -> int:
+        """
+        The leader that clients can reach: this node, or none.
+        """
+        return self._node_id if partition.leader == self._node_id else NO_LEADER
 
     def __contains__(self, name: str) -> bool:
         return name in self._image.topics_by_name

@@ -8,15 +8,23 @@ applied by the group coordinator as well.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.errors import (
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    ErrorCode,
     InvalidProducerEpoch,
     KafkaError,
+    NotCoordinator,
+    NotLeaderOrFollower,
     TransactionCoordinatorFenced,
+    UnknownServerError,
 )
+from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
+from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.transactions.state import TransactionState
 from barnabas.server.transactions.transaction import Transaction
 from barnabas.storage.producers.append_origin import AppendOrigin
@@ -27,6 +35,8 @@ if TYPE_CHECKING:
     from barnabas.server.groups.coordinator import GroupCoordinator
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.scheduling.turns import Turns
+
+_NOT_READY: Final = (CoordinatorNotAvailable, CoordinatorLoadInProgress, NotCoordinator)
 
 
 class MarkerWriter:
@@ -109,3 +119,54 @@ class MarkerWriter:
         if is_offsets:
             self._groups.end_transaction(where.partition, producer_id, committed=commit)
         await partition.committed(info.last_offset + 1)
+
+    async def write_alone(
+        self,
+        where: TopicPartition,
+        *,
+        producer_id: int,
+        producer_epoch: int,
+        coordinator_epoch: int,
+        commit: bool,
+        transaction_version: int,
+    ) -> ErrorCode:
+        """
+        Write one marker for somebody else than the coordinator here, and return the error, as a
+        coordinator in another broker would know it.
+        """
+        try:
+            await self.write(
+                where,
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                coordinator_epoch=coordinator_epoch,
+                commit=commit,
+                transaction_version=transaction_version,
+            )
+        except _NOT_READY:
+            # As if the partition were elsewhere: a coordinator of transactions does not know these.
+            return NotLeaderOrFollower.code
+        except KafkaError as error:
+            return error.code
+        except ValueError:
+            return UnknownServerError.code
+        return ErrorCode.NONE
+
+
+def check_somebody(
+    producer: ProducerIdAndEpoch, named: Iterable[TopicPartition], partitions: Partitions
+) -> None:
+    """
+    Of nobody's marker no batch can be built, which Kafka does not foresee: the request fails as a
+    whole. It comes to that only if there is a partition to write to, and group coordinators build
+    batches of their own.
+
+    Raises:
+        UnknownServerError: the *producer* is nobody, and one of the partitions *named* is there.
+    """
+    nobody = producer.producer_id == NO_PRODUCER_ID or producer.producer_epoch == NO_PRODUCER_EPOCH
+    if nobody and any(
+        where.topic != GROUP_METADATA_TOPIC and partitions.get(*where) is not None
+        for where in named
+    ):
+        raise UnknownServerError("A marker needs a producer id and its epoch")

@@ -12,22 +12,15 @@ Source: Kafka's ``ReplicaManager.handleProduceAppend`` and ``AddPartitionsToTxnM
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from barnabas.protocol.errors import (
-    ConcurrentTransactions,
-    ErrorCode,
-    InvalidProducerEpoch,
-    InvalidTxnState,
-    KafkaError,
-    ProducerFenced,
-    TransactionAbortable,
-    error_for,
-)
+from barnabas.protocol.errors import ConcurrentTransactions, ErrorCode, KafkaError, error_for
+from barnabas.protocol.records.batch import NO_SEQUENCE
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.transactions.ending import TV2
+from barnabas.server.transactions.errors import TransactionProtocol, producer_error
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 from barnabas.storage.topic_partition import TopicPartition
 
@@ -55,17 +48,6 @@ class Participant(NamedTuple):
     @property
     def name(self) -> TopicPartition:
         return TopicPartition(self.partition.topic, self.partition.index)
-
-
-class TransactionProtocol(NamedTuple):
-    """
-    The transaction protocol of a producer, known from the version of its request.
-    """
-
-    adds: bool
-    """Whether the broker adds partitions for the producer (TV2)."""
-    knows_abortable: bool
-    """Whether it understands TRANSACTION_ABORTABLE; older ones get INVALID_TXN_STATE."""
 
 
 def guard(
@@ -134,12 +116,37 @@ async def add(
             return None
 
 
-def producer_error(error: KafkaError, protocol: TransactionProtocol) -> KafkaError:
+async def join(
+    coordinator: Callable[[], TransactionCoordinator],
+    transactional_id: str,
+    producer: ProducerIdAndEpoch,
+    partition: Partition,
+    protocol: TransactionProtocol,
+    *,
+    clock: ServerClock,
+) -> VerificationGuard:
     """
-    Replace an error that producers of the protocol do not know.
+    See to it that a partition of the offsets topic is part of a transaction.
+
+    Args:
+        coordinator: returns the coordinator, which is created if nobody has needed it before.
+
+    Returns:
+        What the offsets are appended with.
+
+    Raises:
+        KafkaError: it is not, and cannot be.
     """
-    if isinstance(error, ProducerFenced):
-        return InvalidProducerEpoch(str(error))
-    if isinstance(error, TransactionAbortable) and not protocol.knows_abortable:
-        return InvalidTxnState(str(error))
-    return error
+    participant = Participant(partition, NO_SEQUENCE)
+    found = guard(participant, producer, protocol)
+    if found is None:
+        return SENTINEL
+    name = participant.name
+    error: KafkaError | None
+    if protocol.adds:
+        error = await add(coordinator(), transactional_id, producer, {name}, clock=clock)
+    else:
+        error = verify(coordinator(), transactional_id, producer, {name}, protocol).get(name)
+    if error is not None:
+        raise error
+    return found

@@ -6,7 +6,11 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from barnabas.protocol.messages.streams_group_heartbeat import Status
+from barnabas.protocol.codec.schema import replace
+from barnabas.protocol.messages.streams_group_heartbeat import (
+    Status,
+    StreamsGroupHeartbeatResponse,
+)
 
 
 class StatusCode(IntEnum):
@@ -27,6 +31,21 @@ def status(code: StatusCode, detail: str) -> Status:
     A status for the answer.
     """
     return Status(status_code=code, status_detail=detail)
+
+
+def with_detail(
+    response: StreamsGroupHeartbeatResponse, detail: str
+) -> StreamsGroupHeartbeatResponse:
+    """
+    The answer that says more about missing internal topics.
+    """
+
+    def told(each: Status) -> Status:
+        if each.status_code != StatusCode.MISSING_INTERNAL_TOPICS:
+            return each
+        return status(StatusCode.MISSING_INTERNAL_TOPICS, f"{each.status_detail}; {detail}")
+
+    return replace(response, status=[told(each) for each in response.status or ()])
 
 
 class TopicConfigurationError(Exception):

@@ -7,13 +7,14 @@ The first member brings it, and its record keeps it. Members with another one ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
-from barnabas.protocol.errors import StreamsInvalidTopology, UnknownServerError
+from barnabas.protocol.errors import StreamsInvalidTopology, UnknownServerError, joined
 from barnabas.protocol.internal_topics.group_records import streams as schemas
 from barnabas.protocol.messages import streams_group_heartbeat as messages
+from barnabas.server.cluster.topic_names import is_internal, reason_invalid
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
 from barnabas.server.groups.assignors.java_order.hashing import string_hash
 from barnabas.server.scheduling.turns import checkpoint
@@ -172,6 +173,30 @@ async def topics_of(topology: messages.Topology) -> list[str]:
             if count > MOST_TOPICS:
                 raise StreamsInvalidTopology(f"The topology names more than {MOST_TOPICS} topics.")
     return list(names)
+
+
+async def check_names(names: Sequence[str]) -> None:
+    """
+    Raises:
+        StreamsInvalidTopology: some of the topics that a topology names are internal ones of Kafka,
+            or can never exist.
+    """
+    prohibited, invalid = [], []
+    for name in names:
+        await checkpoint()
+        if is_internal(name):
+            prohibited.append(name)
+        elif reason_invalid(name) is not None:
+            invalid.append(name)
+    if prohibited:
+        raise StreamsInvalidTopology(
+            f"Use of Kafka internal topics {joined(prohibited, ',')} in a Kafka Streams topology is"
+            " prohibited."
+        )
+    if invalid:
+        raise StreamsInvalidTopology(
+            f"Topic names {joined(invalid, ',')} are not valid topic names."
+        )
 
 
 def _subtopology(subtopology: messages.Subtopology) -> schemas.Subtopology:

@@ -1,33 +1,25 @@
 """
-Acknowledgements in ShareFetch and ShareAcknowledge requests: checked, done, and answered by
-partition.
+The acknowledgements of one request, ShareFetch or ShareAcknowledge: checked, done, and their
+results by partition.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Final, TypeVar
-from uuid import UUID
+from typing import TYPE_CHECKING, Any
 
-from barnabas.protocol.errors import ErrorCode, InvalidRequest, KafkaError
-from barnabas.protocol.messages.share_acknowledge import ShareAcknowledgeRequest
-from barnabas.protocol.messages.share_fetch import ShareFetchRequest
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.share.member import is_member_id
-from barnabas.server.handlers.group_protocols import check_protocol
-from barnabas.server.requests.context import RequestContext
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint, map_in_turns, settle
-from barnabas.server.security.acl.permissions import READ_GROUP
+from barnabas.server.scheduling.turns import checkpoint, map_in_turns, settle
 from barnabas.server.share.acknowledging import Acknowledgement
 from barnabas.server.share.record_state import AcknowledgeType
-from barnabas.server.share.sessions import ShareSessionKey, TopicIdPartition
+from barnabas.server.share.sessions import TopicIdPartition
 
-T = TypeVar("T")
-
-FIRST_RENEW_VERSION: Final = 2
+if TYPE_CHECKING:
+    from barnabas.server.partitions.partitions import Partitions
+    from barnabas.server.share.manager import SharePartitionManager
 
 
 class AcknowledgeResult(NamedTuple):
@@ -88,42 +80,29 @@ class PendingAcknowledgements:
             settle(self._all, None)
 
 
-def session_key(
-    request: ShareFetchRequest | ShareAcknowledgeRequest, context: RequestContext
-) -> ShareSessionKey:
-    """
-    The key of the session of a request, whose sender may be a member of its group.
-
-    Raises:
-        UnsupportedVersion: see ``check_protocol``.
-        GroupAuthorizationFailed: the client may not read the group.
-        InvalidRequest: there is no group id, or no member can have that id.
-    """
-    check_protocol(context, GroupType.SHARE)
-    if request.group_id is None:
-        raise InvalidRequest("Invalid group id in the request.")
-    context.require(READ_GROUP, request.group_id)
-    if request.member_id is None or not is_member_id(request.member_id):
-        raise InvalidRequest("Invalid member id in the request.")
-    return ShareSessionKey(request.group_id, request.member_id)
-
-
 async def acknowledge(
     request: Any,
-    context: RequestContext,
-    may_read: Callable[[str], bool],
     pending: PendingAcknowledgements,
+    manager: SharePartitionManager,
+    partitions: Partitions,
+    may_read: Callable[[str], bool],
+    *,
+    has_renew: bool,
 ) -> None:
     """
     Do what a request acknowledges, and gather the results in *pending* (Kafka
     ``KafkaApis.handleAcknowledgements``).
+
+    Args:
+        request: a ShareFetch or a ShareAcknowledge.
+        may_read: returns whether the client may read a topic.
+        has_renew: the version of the request has acknowledgements that renew.
     """
-    has_renew = context.version >= FIRST_RENEW_VERSION
     empty = []
     is_any_done = False
     for topic in request.topics:
         await checkpoint()
-        name = context.broker.partitions.name_of(topic.topic_id)
+        name = partitions.name_of(topic.topic_id)
         # Of a partition that is named twice the last one counts.
         for partition in {each.partition_index: each for each in topic.partitions}.values():
             await checkpoint()
@@ -135,11 +114,11 @@ async def acknowledge(
                 pending.refuse(where, ErrorCode.INVALID_REQUEST)
             elif not may_read(name):
                 pending.refuse(where, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-            elif not context.broker.partitions.knows(name, where[1]):
+            elif not partitions.knows(name, where[1]):
                 pending.refuse(where, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             elif batches:
                 is_any_done = True
-                _acknowledge(request, context, where, batches, pending)
+                _acknowledge(request, where, batches, pending, manager)
             else:
                 empty.append(where)
     # Kafka answers for a partition without acknowledgements only beside others.
@@ -150,12 +129,12 @@ async def acknowledge(
 
 def _acknowledge(
     request: Any,
-    context: RequestContext,
     where: TopicIdPartition,
     batches: Sequence[Acknowledgement],
     pending: PendingAcknowledgements,
+    manager: SharePartitionManager,
 ) -> None:
-    share_partition = context.broker.share_partitions.get(request.group_id, *where)
+    share_partition = manager.get(request.group_id, *where)
     if share_partition is None:
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         pending.results[where] = AcknowledgeResult(code, code.sentence)
@@ -186,25 +165,3 @@ async def are_valid(batches: Iterable[Acknowledgement], *, has_renew: bool, is_r
             return False
         end = last
     return True
-
-
-async def by_topic(
-    results: Mapping[TopicIdPartition, Any], topic_result: Callable[..., T]
-) -> list[T]:
-    """
-    The results of partitions, by topics.
-
-    Args:
-        topic_result: makes the result of a topic.
-    """
-    topics: dict[UUID, list[Any]] = {}
-    for number, ((topic_id, _), result) in enumerate(results.items(), 1):
-        if number % ENTRIES_PER_STEP == 0:
-            await checkpoint()
-        topics.setdefault(topic_id, []).append(result)
-
-    def of_topic(item: tuple[UUID, list[Any]]) -> T:
-        topic_id, partitions = item
-        return topic_result(topic_id=topic_id, partitions=partitions)
-
-    return await map_in_turns(of_topic, topics.items())

@@ -69,7 +69,7 @@ FAULTS: Final = (
         OFTEN,
         Change(
             _SERVER + "coordinator_runtime/executor.py",
-            "result = await self._turns.aside(work, Kind.COORDINATOR)",
+            "result = await self._turns.aside(work, WorkKind.COORDINATOR)",
             "from barnabas.server.scheduling.turns import finished\n\n"
             "            result = finished(work())",
         ),
@@ -82,7 +82,7 @@ FAULTS: Final = (
         Change(
             _SERVER + "handlers/list_transactions.py",
             "matches = await context.broker.turns.aside(\n"
-            "            matching, Kind.REQUEST, lambda: client.is_closing\n"
+            "            matching, WorkKind.REQUEST, lambda: client.is_closing\n"
             "        )",
             "from barnabas.server.scheduling.turns import finished\n\n"
             "        matches = finished(matching())",

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 class CoordinatorType(IntEnum):
     """
-    What a coordinator is responsible for (Kafka's enum of this name).
+    The kinds of keys that coordinators serve (Kafka's enum of this name).
     """
 
     GROUP = 0
@@ -57,7 +57,7 @@ COORDINATOR_TOPICS: Final[Mapping[int, str]] = {
     CoordinatorType.TRANSACTION: TRANSACTION_STATE_TOPIC,
     CoordinatorType.SHARE: SHARE_GROUP_STATE_TOPIC,
 }
-"""Where the coordinators of each type keep what they know."""
+"""The internal topics of the coordinators of each type."""
 
 
 class Coordinators:

@@ -22,7 +22,7 @@ from barnabas.server.scheduling.turns import checkpoint
 
 class MatchType(IntEnum):
     """
-    What the name of an entity has to be.
+    The ways in which a filter matches the name of an entity.
     """
 
     EXACT = 0
@@ -54,7 +54,7 @@ def matches(
     entity: ClientQuotaEntity, wanted: Mapping[str, ComponentData], *, strict: bool
 ) -> bool:
     """
-    Whether an entity has all that a filter names; if it is strict, nothing else besides.
+    Return True if an entity has all that a filter names, and nothing else if the filter is strict.
     """
     names = dict(entity)
     if strict and len(names) != len(wanted):

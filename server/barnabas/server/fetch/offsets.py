@@ -61,7 +61,7 @@ def _locate(
 
 class OffsetsQuery:
     """
-    What a ListOffsets request asks for, with the partitions it asks of.
+    The partitions of a ListOffsets request, and the offset that it asks of each.
 
     Each partition is answered once, and a topic of which nothing is asked not at all, but for those
     that the client may not describe: they are answered as they are asked for.

@@ -310,7 +310,7 @@ def plan_of(
     is_of_session: bool,
 ) -> FetchPlan:
     """
-    What a request reads of the partitions that it wants.
+    The plan of a request: its partitions, and how much it reads of them.
 
     Args:
         most_bytes: what the broker lets an answer have.

@@ -170,7 +170,7 @@ class ProduceAppends:
     @property
     def is_settled(self) -> bool:
         """
-        Whether nothing has to be awaited before the answer.
+        Return True if the answer waits for nothing.
         """
         return not (self._long or self._uncommitted)
 

@@ -2,8 +2,8 @@
 Produce requests that are served in turns: they have many partitions, a transaction, a partition
 twice, or are of a version from before zstd.
 
-What fails the whole request is looked for before anything of it is appended. Of a partition that is
-there twice the last one counts (Kafka ``KafkaApis.handleProduceRequest``).
+A first pass finds every error that fails the whole request; only then anything is appended. Of a
+partition that is there twice the last one counts (Kafka ``KafkaApis.handleProduceRequest``).
 """
 
 # Compiled: see hatch_build.py.
@@ -133,7 +133,7 @@ async def _once_each(topics: Sequence[TopicProduceData]) -> Sequence[TopicProduc
 
 def are_once_each(topics: Sequence[TopicProduceData]) -> bool:
     """
-    Whether no topic and no partition is there twice, nor a topic without partitions.
+    Return True if no topic and no partition is there twice, and no topic is without partitions.
     """
     for topic in topics:
         data = topic.partition_data

@@ -1013,6 +1013,23 @@ async def test_heap_is_trimmed_once_per_second_of_closed_connections(trimmed: li
         assert ([], ["let go", "trim"]) == (at_once, trimmed)
 
 
+@pytest.mark.parametrize("is_busy", [False, True])
+async def test_heap_is_not_trimmed_after_the_stop(trimmed: list[str], is_busy: bool) -> None:
+    """
+    The executor that does it takes no more work then.
+    """
+    async with Server(is_busy=lambda: is_busy) as server, await server.client():
+        await let_a_crowd_leave(server)
+        if is_busy:
+            server.clock.advance(LOOK_EVERY_S)
+
+    for _ in range(MOST_LOOKS + 1):
+        server.clock.advance(LOOK_EVERY_S)
+    await turns()
+
+    assert [] == trimmed
+
+
 @pytest.mark.parametrize("busy_s", [3, 1000])
 async def test_heap_is_trimmed_once_large_requests_are_served_or_after_a_while(
     trimmed: list[str], busy_s: int

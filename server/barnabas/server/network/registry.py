@@ -198,6 +198,7 @@ class Connections:
         self._left = 0  # connections, since the heap was trimmed
         self._let_go = let_go
         self._is_busy = is_busy
+        self._is_drained = False
         self._gone = asyncio.Event()
         self._by_address: Tally[str] = Tally()
         self._by_listener: Tally[str] = Tally()  # those in _open
@@ -369,6 +370,7 @@ class Connections:
             work.cancel()
         await asyncio.gather(*(work.future() for work in unfinished), return_exceptions=True)
         self.resources.record_pipe.close()
+        self._is_drained = True
 
     def abort(self) -> None:
         """
@@ -397,6 +399,8 @@ class Connections:
         self._trim_heap()
 
     def _trim_heap(self, most_looks: int = MOST_LOOKS) -> None:
+        if self._is_drained:  # The executor takes no more work.
+            return
         if most_looks and self._is_busy():
             self._clock.call_later(LOOK_EVERY_S, partial(self._trim_heap, most_looks - 1))
             return

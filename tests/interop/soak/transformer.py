@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from aiokafka.errors import IllegalOperation  # type: ignore[import-untyped]  # no type hints
 from confluent_kafka import KafkaException
 from kafka.errors import (  # type: ignore[import-untyped]  # the same
+    IllegalStateError,
     KafkaConnectionError,
     KafkaError,
 )
@@ -25,6 +26,7 @@ from kafka.net.compat import KafkaNetClient  # type: ignore[import-untyped]  # t
 
 from tests.interop.clients.sessions import SESSIONS
 from tests.interop.soak.task import END, MOST_RECORDS, PARTITIONS, PATIENCE, Ledger, Task
+from tests.support.broker_process import wait_for
 
 ONE_ABORT_IN = 4
 """
@@ -168,10 +170,12 @@ class KafkaPython(Library):
             function(*arguments, **options)
         except KafkaError as error:
             # Between two steps the library was told why the transaction is over, and now says only
-            # that it cannot go on.
-            reason = self.writer.producer._transaction_manager.last_error
-            if type(error) is KafkaError and reason is not None:
-                raise reason from error
+            # that it cannot go on. After a refused record it first asks for the next epoch, and
+            # has no reason before that is answered.
+            manager = self.writer.producer._transaction_manager
+            wait_for(lambda: not manager.is_bumping_epoch(), "the next epoch", PATIENCE)
+            if type(error) in (KafkaError, IllegalStateError) and manager.last_error is not None:
+                raise manager.last_error from error
             raise
 
 

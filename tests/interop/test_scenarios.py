@@ -48,18 +48,6 @@ def session(request: pytest.FixtureRequest, broker: BrokerProcess) -> Iterator[S
         yield made
 
 
-MEMBERS = [name for name, kind in SESSIONS.items() if kind.polls_as_member]
-
-
-@pytest.fixture(params=MEMBERS)
-def member_session(request: pytest.FixtureRequest, broker: BrokerProcess) -> Iterator[Session]:
-    """
-    Of a library whose members may poll briefly; `test_groups.py` has members of all libraries.
-    """
-    with SESSIONS[request.param](broker.bootstrap) as made:
-        yield made
-
-
 def test_a_topic_is_created_once_and_deleted_once(session: Session, topic: str) -> None:
     session.create(topic, 3, validate_only=True)
     assert topic not in session.topics()
@@ -359,16 +347,16 @@ def test_without_a_reset_policy_a_missing_offset_is_an_error(session: Session, t
         values(session.reader(topic, 0, group_id=topic, auto_offset_reset="none"), 1)
 
 
-def test_members_share_partitions_and_one_takes_over(member_session: Session, topic: str) -> None:
+def test_members_share_partitions_and_one_takes_over(session: Session, topic: str) -> None:
     """
     The one that stays continues at the offset that the other committed.
     """
-    member_session.create(topic, 2)
-    one, two = (member_session.reader(topic, group_id=topic) for _ in range(2))
+    session.create(topic, 2)
+    one, two = (session.reader(topic, group_id=topic) for _ in range(2))
     wait_for_shares([one, two], 2)
     [taken], [own] = one.assigned(), two.assigned()
     for partition in (0, 1):
-        member_session.writer().send(topic, numbered(4), partition=partition)
+        session.writer().send(topic, numbered(4), partition=partition)
     one.commit({taken: 2})
     two.commit({own: 4})
     one.close()
@@ -382,14 +370,12 @@ def test_members_share_partitions_and_one_takes_over(member_session: Session, to
     assert [2, 3] == [record.offset for record in seen]
 
 
-def test_member_learns_of_assigned_and_revoked_partitions(
-    member_session: Session, topic: str
-) -> None:
-    member_session.create(topic, 2)
-    one = member_session.reader(topic, group_id=topic)
+def test_member_learns_of_assigned_and_revoked_partitions(session: Session, topic: str) -> None:
+    session.create(topic, 2)
+    one = session.reader(topic, group_id=topic)
     wait_for_shares([one], 2)
 
-    two = member_session.reader(topic, group_id=topic)
+    two = session.reader(topic, group_id=topic)
     wait_for_shares([one, two], 2)
     [kept] = one.assigned()
     two.close()
@@ -398,31 +384,31 @@ def test_member_learns_of_assigned_and_revoked_partitions(
     assert ["+0,1", "-0,1", f"+{kept}", f"-{kept}", "+0,1"] == one.changes
 
 
-def test_pattern_subscription_includes_new_topics(member_session: Session, topic: str) -> None:
+def test_pattern_subscription_includes_new_topics(session: Session, topic: str) -> None:
     """
     The group is rebalanced for each, and reads it from its first record.
     """
     first, later = f"{topic}-0", f"{topic}-1"
-    member_session.create(first, 2)
+    session.create(first, 2)
     options = {"metadata_max_age_ms": 100, "enable_auto_commit": True}
-    reader = member_session.reader(f"^{topic}-.*$", group_id=topic, **options)
-    member_session.writer().send(first, [b"first"])
+    reader = session.reader(f"^{topic}-.*$", group_id=topic, **options)
+    session.writer().send(first, [b"first"])
     assert [b"first"] == values(reader, 1)
 
-    member_session.create(later, 2)
-    member_session.writer().send(later, [b"later"])
+    session.create(later, 2)
+    session.writer().send(later, [b"later"])
     assert [b"later"] == values(reader, 1)
 
 
-def test_static_member_returns_to_its_partitions(member_session: Session, topic: str) -> None:
+def test_static_member_returns_to_its_partitions(session: Session, topic: str) -> None:
     """
     Its absence causes no rebalance (KIP-345) until its session is over.
     """
-    member_session.create(topic, 2)
+    session.create(topic, 2)
 
     def join(name: str) -> Reader:
         options = {"group_instance_id": name, "session_timeout_ms": 1000}
-        return member_session.reader(topic, group_id=topic, **options)
+        return session.reader(topic, group_id=topic, **options)
 
     one, two = join("one"), join("two")
     wait_for_shares([one, two], 2)
@@ -437,45 +423,41 @@ def test_static_member_returns_to_its_partitions(member_session: Session, topic:
     wait_for_shares([one], 2)
 
 
-def test_member_that_polls_too_rarely_loses_its_partitions(
-    member_session: Session, topic: str
-) -> None:
+def test_member_that_polls_too_rarely_loses_its_partitions(session: Session, topic: str) -> None:
     """
     It gets them back when it polls again.
     """
-    member_session.create(topic)
+    session.create(topic)
     options = {"group_id": topic, "session_timeout_ms": 2000, "max_poll_interval_ms": 2000}
-    idle = member_session.reader(topic, **options)
+    idle = session.reader(topic, **options)
     wait_for_shares([idle], 1)
 
-    other = member_session.reader(topic, **options)
+    other = session.reader(topic, **options)
     wait_for_shares([other], 1)
     other.close()
 
     def is_back() -> bool:
-        with suppress(member_session.errors):
+        with suppress(session.errors):
             idle.poll()
         return idle.changes[-1] == "+0" and len(idle.changes) > 1
 
     wait_for(is_back, "the partition to come back", PATIENCE)
 
 
-def test_group_is_listed_and_described_with_its_offsets(
-    member_session: Session, topic: str
-) -> None:
+def test_group_is_listed_and_described_with_its_offsets(session: Session, topic: str) -> None:
     """
     Its offsets stay when its members have left.
     """
-    member_session.create(topic, 2)
-    reader = member_session.reader(topic, group_id=topic, client_id="the member")
+    session.create(topic, 2)
+    reader = session.reader(topic, group_id=topic, client_id="the member")
     wait_for_shares([reader], 2)
     reader.commit({0: 7, 1: 8})
 
-    assert topic in member_session.groups()
-    assert ("Stable", ["the member"]) == member_session.group(topic)
+    assert topic in session.groups()
+    assert ("Stable", ["the member"]) == session.group(topic)
     reader.close()
-    assert ("Empty", []) == member_session.group(topic)
-    assert {0: 7, 1: 8} == member_session.offsets(topic)
+    assert ("Empty", []) == session.group(topic)
+    assert {0: 7, 1: 8} == session.offsets(topic)
 
 
 def test_group_without_members_commits_until_it_is_deleted(session: Session, topic: str) -> None:
@@ -505,8 +487,7 @@ def test_producer_and_consumer_continue_after_a_broker_restart(
     with new_broker(tmp_path, settings) as broker, kind(broker.bootstrap) as session:
         session.create(topic)
         writer = session.writer(enable_idempotence=True)
-        partitions = () if kind.polls_as_member else (0,)
-        reader = session.reader(topic, *partitions, group_id=topic)
+        reader = session.reader(topic, group_id=topic)
         writer.send(topic, numbered(5))
         before = values(reader, 5)
 
@@ -526,15 +507,15 @@ def test_a_session_timeout_out_of_range_is_refused(
         values(session.reader(topic, group_id=topic, session_timeout_ms=milliseconds), 1)
 
 
-def test_a_leaving_member_commits_what_it_read(member_session: Session, topic: str) -> None:
+def test_a_leaving_member_commits_what_it_read(session: Session, topic: str) -> None:
     """
     If it commits by itself, however long its interval.
     """
-    member_session.create(topic)
-    member_session.writer().send(topic, numbered(6))
+    session.create(topic)
+    session.writer().send(topic, numbered(6))
 
     for first in (0, 3):
-        reader = member_session.reader(topic, group_id=topic, enable_auto_commit=True)
+        reader = session.reader(topic, group_id=topic, enable_auto_commit=True)
         assert numbered(3, first=first) == values(reader, 3)
         reader.close()
 
@@ -591,13 +572,13 @@ def test_an_empty_transaction_leaves_nothing(session: Session, topic: str) -> No
     writer.commit()
 
 
-def test_offsets_are_part_of_the_transaction(member_session: Session, topic: str) -> None:
-    member_session.create(topic)
-    member_session.create(f"{topic}-out")
-    member_session.writer().send(topic, numbered(10))
-    reader = member_session.reader(topic, group_id=topic)
+def test_offsets_are_part_of_the_transaction(session: Session, topic: str) -> None:
+    session.create(topic)
+    session.create(f"{topic}-out")
+    session.writer().send(topic, numbered(10))
+    reader = session.reader(topic, group_id=topic)
     assert numbered(5) == values(reader, 5)
-    writer = member_session.writer(transactional_id=topic)
+    writer = session.writer(transactional_id=topic)
 
     for end in (writer.abort, writer.commit):
         writer.begin()
@@ -607,7 +588,7 @@ def test_offsets_are_part_of_the_transaction(member_session: Session, topic: str
         end()
     # Apache Kafka answers the commit before the group has it.
     wait_for(lambda: reader.committed(0) == 5, "the committed offset", 10)
-    results = member_session.reader(f"{topic}-out", 0, isolation_level="read_committed")
+    results = session.reader(f"{topic}-out", 0, isolation_level="read_committed")
     assert numbered(5) == values(results, 5)
     assert nothing_comes(results)
 
@@ -647,18 +628,18 @@ def process(readers: list[Reader], writer: Writer, topic: str) -> dict[int, int]
 
 @pytest.mark.parametrize("members", [1, 2])
 def test_members_process_each_record_once_though_a_round_fails(
-    member_session: Session, topic: str, members: int
+    session: Session, topic: str, members: int
 ) -> None:
     """
     Each round is a transaction of all records read and of their offsets; the second one is aborted.
     """
     for name in (topic, f"{topic}-out"):
-        member_session.create(name, 2)
-    readers = [member_session.reader(topic, group_id=topic) for _ in range(members)]
+        session.create(name, 2)
+    readers = [session.reader(topic, group_id=topic) for _ in range(members)]
     wait_for_shares(readers, 2)
     for partition in (0, 1):
-        member_session.writer().send(topic, numbered(20), partition=partition)
-    writer = member_session.writer(transactional_id=topic)
+        session.writer().send(topic, numbered(20), partition=partition)
+    writer = session.writer(transactional_id=topic)
     committed = {0: 0, 1: 0}
 
     rounds = 0
@@ -677,10 +658,10 @@ def test_members_process_each_record_once_though_a_round_fails(
 
     assert rounds > 3
     for partition in (0, 1):
-        results = member_session.reader(f"{topic}-out", partition, isolation_level="read_committed")
+        results = session.reader(f"{topic}-out", partition, isolation_level="read_committed")
         assert numbered(20) == values(results, 20)
         assert nothing_comes(results)
-    wait_for(lambda: committed == member_session.offsets(topic), "the offsets", PATIENCE)
+    wait_for(lambda: committed == session.offsets(topic), "the offsets", PATIENCE)
 
 
 def test_the_next_producer_of_a_name_fences_the_one_before(session: Session, topic: str) -> None:

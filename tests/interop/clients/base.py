@@ -162,10 +162,6 @@ class Session(ExitStack):
 
     name: ClassVar[str]
     errors: ClassVar[type[Exception]]
-    polls_as_member: ClassVar[bool] = True
-    """
-    Whether a member of a group may poll for a fraction of a second at a time.
-    """
     many: ClassVar[int] = 1000
     """
     Records that the library sends and reads within a second or so.

@@ -38,8 +38,6 @@ class KafkaPythonSession(Session):
     small_batches = {"batch_size": 2000}  # noqa: RUF012  # nobody changes it
     no_offset = python_errors.NoOffsetForPartitionError
     out_of_range = python_errors.OffsetOutOfRangeError
-    # kafka-python 3.0.12 sometimes never returns from it, with Apache Kafka as well.
-    polls_as_member = False
 
     @cached_property
     def _admin(self) -> Any:
@@ -122,10 +120,24 @@ class KafkaPythonSession(Session):
 
     def reader(self, topic: str, *partitions: int, **options: Any) -> PythonReader:
         consumer = kafka.KafkaConsumer(bootstrap_servers=self.bootstrap, **{**READER, **options})
+        _finish_joins(consumer)
         reader = PythonReader(consumer, topic, options.get("group_id"))
         self.callback(reader.close)
         reader.begin(partitions)
         return reader
+
+
+def _finish_joins(consumer: Any) -> None:
+    """
+    Make a member take the answer to its join in a later poll than the one that sent it.
+
+    A leader joins again when it learns of a topic's partitions. If its poll ends before that join
+    does, kafka-python 3.0.12 sees no reason to join any more, and never takes the answer: the
+    member has no partitions and sends no heartbeats, with Apache Kafka as well.
+    """
+    coordinator = consumer._coordinator
+    need_rejoin = coordinator.need_rejoin
+    coordinator.need_rejoin = lambda: coordinator._join_task is not None or need_rejoin()
 
 
 def described(cluster: Mapping[str, Any], node_id: str) -> Cluster:

@@ -49,7 +49,11 @@ def memory_of(parts: Iterable[AnswerPart]) -> int:
     """
     The memory of an answer. Records in files have none.
     """
-    return sum([len(part) for part in parts if not isinstance(part, StoredRecords)])
+    size = 0
+    for part in parts:
+        if not isinstance(part, StoredRecords):
+            size += len(part)
+    return size
 
 
 class Sender:
@@ -145,15 +149,17 @@ class Sender:
         """
         Send this too, at the next ``flush``. Records may be ``StoredRecords``.
         """
+        if len(buffers) == 1:  # By far the most answers.
+            size = len(buffers[0])
+            self._parts.append(buffers[0])
+            self._memory += size
+            self.is_bulky |= size > SMALL
+            return
         parts = cast("list[AnswerPart]", buffers)
+        # Nothing may stand before or behind records, as in older versions of a fetch.
+        self._parts += [part for part in parts if len(part)]
         self._memory += memory_of(parts)
-        if len(parts) > 1:
-            # Nothing may stand before or behind records, as in older versions of a fetch.
-            self._parts += [part for part in parts if len(part)]
-            self.is_bulky = True
-        else:
-            self._parts += parts
-            self.is_bulky |= len(parts[0]) > SMALL
+        self.is_bulky = True
 
     def pause(self) -> None:
         """

@@ -32,9 +32,13 @@ def receiving(memory: FrameMemory = MEMORY, limit: int = LIMIT) -> FrameReceiver
 
 def taken(receiver: FrameReceiver) -> list[memoryview]:
     frames = []
-    while (frame := receiver.take_frame()) is not None:
+    while True:
+        size = receiver.next_bytes
+        frame = receiver.take_frame()
+        assert size == len(frame or b"")
+        if frame is None:
+            return frames
         frames.append(frame)
-    return frames
 
 
 def framed(*bodies: bytes) -> bytes:

@@ -234,6 +234,17 @@ class FrameReceiver:
         return self._data is not None
 
     @property
+    def next_bytes(self) -> int:
+        """
+        The size of the frame that ``take_frame`` would give, 0 if there is none.
+        """
+        if self._data is None:
+            return 0
+        if self._position < 0:
+            return len(self._data)
+        return max(0, self._stop - self._position - _SIZE_BYTES)
+
+    @property
     def missing_bytes(self) -> int:
         """
         How many bytes of a frame of which the beginning has arrived are still to come.

@@ -105,11 +105,6 @@ up to four bytes for each character, and the bytes of both.
 """
 AT_LEAST_COST_BYTES: Final = 64 * MiB
 
-
-FIRST_TURN_S: Final = 0.001
-"""
-The turn that each request gets when it arrives; requests of many peers arrive in one iteration.
-"""
 DECODED: Final = 5
 """
 How many times its bytes a queued request takes once its texts are decoded and compared: the frame,
@@ -226,7 +221,7 @@ class Sweep:
             assert grown <= most, f"{case} takes {grown >> 20} MiB instead of {int(most) >> 20} MiB"
             self._probes.check_changes()
             longest = min(longest, self._broker.longest_turn_s)
-            if longest <= stated("longest-turn") + way.at_once * _own_turn_s(case, sent):
+            if longest <= _longest_turn_s(case, sent):
                 return sent * way.times * tried
         raise AssertionError(f"{case} takes a turn of {longest * 1000:.0f} ms")
 
@@ -268,12 +263,13 @@ def _numbered_from(first: int, make: Make) -> Make:
     return lambda number: make(first + number)
 
 
-def _own_turn_s(case: Case, frame_bytes: int) -> float:
+def _longest_turn_s(case: Case, frame_bytes: int) -> float:
     """
-    The turn that one request of *frame_bytes* may take at its arrival.
+    The longest turn that requests of *frame_bytes* may take.
     """
     has_value = case.field.type in (Kind.BYTES, Kind.RECORDS)
-    return FIRST_TURN_S + (stated("value-turn") * frame_bytes / MiB if has_value else 0)
+    of_value = stated("value-turn") * frame_bytes / MiB if has_value else 0
+    return max(stated("longest-turn"), of_value)
 
 
 def cases(api: str, way: Way) -> list[Case]:

@@ -11,6 +11,7 @@ import itertools
 import os
 import random
 import socket
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +26,7 @@ from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.fetch.stored_records import StoredRecords
 from barnabas.server.metrics import Metrics
 from barnabas.server.network.acceptor import LoopProtocol
-from barnabas.server.network.backlog import TURN_S, Backlog
+from barnabas.server.network.backlog import BRIEF_S, LARGE_BYTES, MOST_SLOW, TURN_S, Backlog
 from barnabas.server.network.connection import Connection
 from barnabas.server.network.registry import CROWD, MOST_LOOKS, ConnectionLimits, Connections
 from barnabas.server.network.request_memory import (
@@ -40,7 +41,7 @@ from barnabas.server.requests import client as requests_client
 from barnabas.server.requests.context import Effects
 from barnabas.server.requests.errors import CloseConnection, Outcome
 from barnabas.server.resources.descriptors import LEAST_FILES
-from barnabas.server.scheduling.turns import Turns, Work, settle
+from barnabas.server.scheduling.turns import Turns, Work, checkpoint, settle
 from barnabas.server.security.host_address import host_address
 from barnabas.server.security.security import Security
 from barnabas.storage.fs.disk import MAPS_KEEP_DESCRIPTORS
@@ -183,12 +184,29 @@ class Desk:
 
         return Answer(), Turns().start(work())
 
+    def slow(self, name: str) -> tuple[Answer, Work[str]]:
+        """
+        Work that is not done within its first turn.
+        """
+
+        async def work() -> str:
+            for _ in range(2):
+                spend(TURN_S)
+                await checkpoint()
+            return name
+
+        return Answer(), Turns().start(work())
+
     def big(self, size: str) -> list[bytes]:
         return [framed("x" * int(size))]
 
     def stored(self, _: str) -> list[Any]:
         size = self.file.size
         return [pack(">i", size + 2) + b"<", self.file.records(0, size), b">"]
+
+
+def spend(seconds: float) -> None:
+    time.sleep(seconds)
 
 
 def framed(text: str) -> bytes:
@@ -628,6 +646,60 @@ async def test_other_connections_are_served_before_pipelined_requests(server: Se
     assert b"".join(framed(str(n)) for n in range(100)) == bytes(sent.written)
     for connection in (crowded, other):
         connection.close()
+
+
+async def test_large_requests_of_many_peers_let_others_be_served(server: Server) -> None:
+    server.resources.backlog = Backlog(slow_clock())
+    numbers = [f"{n}-{'x' * LARGE_BYTES}" for n in range(100)]
+    peers = [server.connected() for _ in numbers]
+    (other, _) = server.connected()
+
+    for (peer, _), number in zip(peers, numbers, strict=True):
+        feed(peer, framed(f"now:{number}"))
+    feed(other, framed("now:other"))
+    at_first = list(server.desk.started)
+    await turns(200)
+
+    assert "now:other" == at_first[-1]
+    assert len(at_first) < 10
+    server.desk.started.remove("now:other")
+    assert sorted(f"now:{number}" for number in numbers) == sorted(server.desk.started)
+    assert [framed(number) for number in numbers] == [bytes(sent.written) for _, sent in peers]
+    for connection, _ in [*peers, (other, None)]:
+        connection.close()
+
+
+async def test_slow_requests_of_many_peers_let_others_be_served(server: Server) -> None:
+    peers = [server.connected() for _ in range(3 * MOST_SLOW)]
+    (other, _) = server.connected()
+
+    for number, (peer, _) in enumerate(peers):
+        feed(peer, framed(f"slow:{number}"))
+    at_first = list(server.desk.started)
+    await asyncio.sleep(0)
+    feed(other, framed("now:other"))
+    at_once = list(server.desk.started)
+    await turns(200)
+
+    assert MOST_SLOW == len(at_first)
+    assert "now:other" == at_once[-1]
+    assert len(at_once) < 2 * MOST_SLOW
+    assert [framed(str(n)) for n in range(len(peers))] == [bytes(s.written) for _, s in peers]
+    for connection, _ in [*peers, (other, None)]:
+        connection.close()
+
+
+async def test_large_requests_that_are_brief_do_not_wait(server: Server) -> None:
+    server.resources.backlog = Backlog(slow_clock(BRIEF_S / 2))
+    peers = [server.connected() for _ in range(100)]
+
+    for peer, _ in peers:
+        feed(peer, framed(f"now:{'x' * LARGE_BYTES}"))
+
+    assert 100 == len(server.desk.started)
+    assert not server.resources.backlog.is_busy
+    for peer, _ in peers:
+        peer.close()
 
 
 async def test_pipelining_peers_take_turns(server: Server) -> None:

@@ -1,13 +1,15 @@
 """
-Further requests of connections that have sent many at a time.
+Requests that wait for their turn: further ones of a connection that has sent many, and large ones.
 
-The first request of a connection is served when it arrives. What stands behind it has one turn of
-``TURN_S`` each time the event loop comes round, all connections together, which take it one after
-the other::
+The first request of a connection is served when it arrives, unless it is large. All others have one
+turn of ``TURN_S`` each time the event loop comes round, all connections together, which take it one
+after the other::
 
     loop:     | arrivals | turn of a | arrivals | turn of b | arrivals | turn of a | ...
 
-So no client waits for the 2,500 requests that one read has brought, or for those of 1,000 peers.
+So no client waits for the 2,500 requests that one read has brought, nor for those of 1,000 peers.
+A large request that takes less than ``BRIEF_S`` leaves the turn to others. Once ``MOST_SLOW`` small
+requests have turned out to be slow, the other arrivals of that round wait like further requests.
 """
 
 # Compiled: see hatch_build.py.
@@ -29,10 +31,24 @@ A producer that pipelines requests of one record, alone, loses 8 % of its rate w
 with 4 ms.
 """
 
+LARGE_BYTES: Final = 20_000
+"""
+The size of a request from which it is large. A batch of the usual 16 KiB is not.
+"""
+BRIEF_S: Final = 0.000_5
+"""
+The time, in seconds, below which a large request costs the others nothing.
+"""
+MOST_SLOW: Final = 20
+"""
+How many requests that are not done within their first turn (``scheduling/turns.py``) may start each
+time that the loop comes round.
+"""
+
 
 class Waiting(Protocol):
     """
-    A connection with further requests.
+    A connection with requests that wait.
     """
 
     def go_on(self) -> None:
@@ -43,10 +59,10 @@ class Waiting(Protocol):
 
 class Backlog:
     """
-    The connections of one loop whose further requests wait for their turn, oldest first.
+    The connections of one loop whose requests wait for their turn, oldest first.
     """
 
-    __slots__ = ("_end", "_is_scheduled", "_now", "_waiting")
+    __slots__ = ("_began", "_end", "_is_scheduled", "_now", "_slow", "_waiting")
 
     def __init__(self, now: Callable[[], float] = perf_counter) -> None:
         """
@@ -54,8 +70,10 @@ class Backlog:
             now: a time in seconds.
         """
         self._now = now
+        self._began = 0.0  # of the large request that is served
         self._end = 0.0
         self._is_scheduled = False
+        self._slow = 0  # since the loop came round
         self._waiting: OrderedDict[Waiting, None] = OrderedDict()
 
     @property
@@ -75,6 +93,36 @@ class Backlog:
         self._begin(now)
         return True
 
+    @property
+    def is_crowded(self) -> bool:
+        """
+        Whether no request may start before the loop comes round.
+        """
+        return self._slow >= MOST_SLOW
+
+    def count_slow(self) -> None:
+        """
+        Count a request that has had its first turn and is not done.
+        """
+        self._slow += 1
+        if not self._is_scheduled:
+            self._begin(self._now())
+
+    def begin_large(self) -> bool:
+        """
+        Whether a large request may be served before the loop comes round. Then ``end_large`` is
+        called once it is served.
+        """
+        self._began = self._now()
+        return not self._is_scheduled or self._began < self._end
+
+    def end_large(self) -> None:
+        """
+        Take the time of the large request from the turn, unless it was brief.
+        """
+        if not self._is_scheduled and self._now() - self._began > BRIEF_S:
+            self._begin(self._began)
+
     def add(self, connection: Waiting) -> None:
         """
         Let *connection* go on (``go_on``) when its turn comes.
@@ -90,6 +138,7 @@ class Backlog:
 
     def _turn(self) -> None:
         self._is_scheduled = False
+        self._slow = 0
         waiting = self._waiting
         if not waiting:
             return

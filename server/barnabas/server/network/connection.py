@@ -33,6 +33,7 @@ from barnabas.protocol import apis
 from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.errors import without_frames
 from barnabas.protocol.framing import HEAD_BYTES, FrameReceiver, InvalidFrame
+from barnabas.server.network.backlog import LARGE_BYTES
 from barnabas.server.network.request_memory import LOOK_EVERY_S, PATIENCE_S
 from barnabas.server.network.sender import Sender, memory_of
 from barnabas.server.requests.client import UNLIMITED, Client, no_connection
@@ -476,13 +477,8 @@ class Connection:
                 and (not slots or resources.queued_requests < limit)
                 and not (self._unseen and self._is_behind_unseen())
                 and not (memory.used_bytes >= memory.limit_bytes and self._is_to_wait())
+                and self._start_next(sender)
             ):
-                frame = receiver.take_frame()
-                if frame is None:
-                    break
-                self._start(frame, sender)
-                if sender.is_bulky:
-                    sender.flush()
                 if receiver.has_frame and not self._backlog.has_time():
                     break
         except InvalidFrame as error:  # nothing behind it can be understood
@@ -546,6 +542,24 @@ class Connection:
             before, self.held_bytes = self.held_bytes, held
             self._memory.change(self, before, held)
 
+    def _start_next(self, sender: Sender) -> bool:
+        """
+        Start the next request, and return whether there was one and time for it.
+        """
+        receiver, backlog = self._receiver, self._backlog
+        is_large = receiver.next_bytes >= LARGE_BYTES
+        if backlog.is_crowded or (is_large and not backlog.begin_large()):
+            return False
+        frame = receiver.take_frame()
+        if frame is None:
+            return False
+        self._start(frame, sender)
+        if sender.is_bulky:
+            sender.flush()
+        if is_large:
+            backlog.end_large()
+        return True
+
     def _start(self, frame: memoryview, sender: Sender) -> None:
         try:
             answer = self._resources.dispatch(frame, self.client)
@@ -564,6 +578,8 @@ class Connection:
                 sender.put(answer)
             return
         context, work = answer
+        if not work.is_waiting:
+            self._backlog.count_slow()
         slot = self._queue(context)
         slot.work = work
         self._after(work, slot)

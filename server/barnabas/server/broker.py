@@ -328,6 +328,7 @@ class Broker:
             let_go=self._let_go,
             is_busy=lambda: self.turns.is_busy,
         )
+        self.turns.on_slow = self.connections.resources.backlog.count_slow
         ClientQuotas(self.parts, self.connections.limit_address_rate).follow()
         await self._listening.serve(self.connections)
         self.readiness.enter(BrokerState.RUNNING)

@@ -26,7 +26,7 @@ from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.fetch.stored_records import StoredRecords
 from barnabas.server.metrics import Metrics
 from barnabas.server.network.acceptor import LoopProtocol
-from barnabas.server.network.backlog import BRIEF_S, LARGE_BYTES, MOST_SLOW, TURN_S, Backlog
+from barnabas.server.network.backlog import LARGE_BYTES, MOST_SLOW, TURN_S, Backlog
 from barnabas.server.network.connection import Connection
 from barnabas.server.network.registry import CROWD, MOST_LOOKS, ConnectionLimits, Connections
 from barnabas.server.network.request_memory import (
@@ -41,7 +41,7 @@ from barnabas.server.requests import client as requests_client
 from barnabas.server.requests.context import Effects
 from barnabas.server.requests.errors import CloseConnection, Outcome
 from barnabas.server.resources.descriptors import LEAST_FILES
-from barnabas.server.scheduling.turns import Turns, Work, checkpoint, settle
+from barnabas.server.scheduling.turns import SLOW_S, Turns, Work, checkpoint, settle
 from barnabas.server.security.host_address import host_address
 from barnabas.server.security.security import Security
 from barnabas.storage.fs.disk import MAPS_KEEP_DESCRIPTORS
@@ -143,6 +143,7 @@ class Desk:
         self.delayed: dict[str, Waiting] = {}
         self.tasks: dict[str, asyncio.Event] = {}
         self.file = Numbers(0, cached=True)
+        self.turns = Turns()
 
     def __call__(self, frame: memoryview, client: requests_client.Client) -> Any:
         word = bytes(frame).decode()
@@ -186,16 +187,15 @@ class Desk:
 
     def slow(self, name: str) -> tuple[Answer, Work[str]]:
         """
-        Work that is not done within its first turn.
+        Work whose first turn is slow.
         """
 
         async def work() -> str:
-            for _ in range(2):
-                spend(TURN_S)
-                await checkpoint()
+            await checkpoint()
+            spend(2 * SLOW_S)
             return name
 
-        return Answer(), Turns().start(work())
+        return Answer(), self.turns.start(work())
 
     def big(self, size: str) -> list[bytes]:
         return [framed("x" * int(size))]
@@ -244,6 +244,7 @@ class Server:
             is_busy=is_busy,
         )
         self.resources = self.connections.resources
+        self.desk.turns.on_slow = self.resources.backlog.count_slow
         self.memory = self.resources.request_memory
         self.port = 0
         self._on_all_addresses = on_all_addresses
@@ -690,7 +691,7 @@ async def test_slow_requests_of_many_peers_let_others_be_served(server: Server) 
 
 
 async def test_large_requests_that_are_brief_do_not_wait(server: Server) -> None:
-    server.resources.backlog = Backlog(slow_clock(BRIEF_S / 2))
+    server.resources.backlog = Backlog(slow_clock(SLOW_S / 2))
     peers = [server.connected() for _ in range(100)]
 
     for peer, _ in peers:

@@ -5,6 +5,7 @@ Work that may last for minutes, beside all other large work.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,9 +18,11 @@ from barnabas.server.regex.pattern import LinearPattern
 from barnabas.server.scheduling import turns as turns_module
 from barnabas.server.scheduling.turns import (
     PLACES,
+    SLOW_S,
     InSteps,
     PlaceLost,
     Turns,
+    Work,
     WorkKind,
     checkpoint,
     finished_unless,
@@ -114,6 +117,30 @@ async def test_works_beyond_the_most_begin_again_once_there_is_a_place() -> None
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.mark.parametrize("way", ["start", "begin", "aside"])
+@pytest.mark.parametrize("step_s", [0.0, SLOW_S / 2])
+async def test_a_slow_first_turn_is_counted(way: str, step_s: float) -> None:
+    ticks = itertools.count()
+    turns = Turns(lambda: next(ticks) * step_s)
+    slow: list[None] = []
+    turns.on_slow = lambda: slow.append(None)
+
+    async def steps() -> str:
+        await checkpoint()
+        return "done"
+
+    if way == "start":
+        assert "done" == turns.start(steps()).result()
+    elif way == "begin":
+        work = turns.begin(steps(), lambda: True)
+        assert isinstance(work, Work)
+        assert "done" == work.result()
+    else:
+        assert "done" == await turns.aside(steps, WorkKind.REQUEST)
+
+    assert bool(step_s) == bool(slow)
 
 
 async def test_short_work_does_not_wait_for_those_in_rotation() -> None:

@@ -8,7 +8,7 @@ after the other::
     loop:     | arrivals | turn of a | arrivals | turn of b | arrivals | turn of a | ...
 
 So no client waits for the 2,500 requests that one read has brought, nor for those of 1,000 peers.
-A large request that takes less than ``BRIEF_S`` leaves the turn to others. Once ``MOST_SLOW`` small
+A large request that is done within ``SLOW_S`` leaves the turn to others. Once ``MOST_SLOW`` small
 requests have turned out to be slow, the other arrivals of that round wait like further requests.
 """
 
@@ -21,6 +21,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from barnabas.server.scheduling.turns import SLOW_S
 from barnabas.storage.clock import perf_counter
 
 TURN_S: Final = 0.004
@@ -31,18 +32,14 @@ A producer that pipelines requests of one record, alone, loses 8 % of its rate w
 with 4 ms.
 """
 
-LARGE_BYTES: Final = 20_000
+LARGE_BYTES: Final = 4096
 """
-The size of a request from which it is large. A batch of the usual 16 KiB is not.
+The size, in bytes, of a request that may be slow before it has a turn: as it is decoded.
 """
-BRIEF_S: Final = 0.000_5
+MOST_SLOW: Final = 10
 """
-The time, in seconds, below which a large request costs the others nothing.
-"""
-MOST_SLOW: Final = 20
-"""
-How many requests that are not done within their first turn (``scheduling/turns.py``) may start each
-time that the loop comes round.
+How many requests whose first turn is slow (``scheduling/turns.py``) may start each time that the
+loop comes round.
 """
 
 
@@ -102,7 +99,7 @@ class Backlog:
 
     def count_slow(self) -> None:
         """
-        Count a request that has had its first turn and is not done.
+        Count a request whose first turn was slow.
         """
         self._slow += 1
         if not self._is_scheduled:
@@ -118,9 +115,9 @@ class Backlog:
 
     def end_large(self) -> None:
         """
-        Take the time of the large request from the turn, unless it was brief.
+        Take the time of the large request from the turn, if it was slow.
         """
-        if not self._is_scheduled and self._now() - self._began > BRIEF_S:
+        if not self._is_scheduled and self._now() - self._began > SLOW_S:
             self._begin(self._began)
 
     def add(self, connection: Waiting) -> None:

@@ -578,8 +578,6 @@ class Connection:
                 sender.put(answer)
             return
         context, work = answer
-        if not work.is_waiting:
-            self._backlog.count_slow()
         slot = self._queue(context)
         slot.work = work
         self._after(work, slot)

@@ -47,6 +47,10 @@ PAUSE_S: Final = 0.004
 """
 The pause after a turn while clients are served, in seconds: large work gets a fifth of the time.
 """
+SLOW_S: Final = 0.000_5
+"""
+The time, in seconds, from which a first turn is slow.
+"""
 CALM_S: Final = 1.0
 """
 The time without large work after which ``on_busy`` is called, in seconds: a request with several
@@ -300,6 +304,8 @@ class Turns:
         """
         self.on_busy: Callable[[bool], None] = lambda _: None
         """Called with true when work exceeds its first turn, and with false after ``calm_s``."""
+        self.on_slow: Callable[[], None] = lambda: None
+        """Called when a first turn has taken ``SLOW_S`` or longer."""
         self.on_pause: Callable[[], None] = lambda: None
         """Called when all work that has begun has ended, though more may wait."""
         self.served = 0
@@ -371,7 +377,7 @@ class Turns:
         """
         Let *work* take a turn, and further ones later unless it waits for something else.
         """
-        work.go_on(self._now, self._now() + TURN_S)
+        self._take_first_turn(work)
         if work.is_held:
             self._held.append(work)
         elif not (work.is_done or work.is_waiting):
@@ -466,8 +472,14 @@ class Turns:
 
     def _first_turn(self, make: Callable[[], Coroutine[Any, Any, T]]) -> Work[T]:
         work = Work(self, make(), 0)
-        work.go_on(self._now, self._now() + TURN_S)
+        self._take_first_turn(work)
         return work
+
+    def _take_first_turn(self, work: Work[Any]) -> None:
+        began = self._now()
+        work.go_on(self._now, began + TURN_S)
+        if self._now() - began >= SLOW_S:
+            self.on_slow()
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:

@@ -31,7 +31,7 @@ def receiving(memory: FrameMemory = MEMORY, limit: int = LIMIT) -> FrameReceiver
 
 
 def taken(receiver: FrameReceiver) -> list[memoryview]:
-    frames = []
+    frames: list[memoryview] = []
     while True:
         size = receiver.next_bytes
         frame = receiver.take_frame()

@@ -18,6 +18,7 @@ from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
 from barnabas.server.groups.assignors.java_order.partition_set import PartitionSet, copied_order
 from barnabas.server.groups.assignors.java_order.priority_queue import PriorityQueue
 from barnabas.server.groups.assignors.java_order.timeline import timeline_order
+from barnabas.server.java_strings import string_hash
 from tests.support.java_programs import run_program
 
 pytestmark = pytest.mark.interop
@@ -114,7 +115,7 @@ def test_string_hash_maps_iterate_as_in_java() -> None:
             keys = [f"{choose.getrandbits(64):x}" for _ in range(100)]
             keys = SAME_HASH + keys if choose.random() < 0.5 else keys
             steps = steps_of(choose, keys, choose.choice(["p", "c", "pc"]))
-            order = HashOrder(hashing.string_hash)
+            order = HashOrder(string_hash)
             yield (
                 f"strings\t16\t{' '.join(steps)}",
                 partial(order_of, order, steps, str),

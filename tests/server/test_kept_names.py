@@ -88,7 +88,7 @@ def test_a_remembered_function_of_texts_is_called_for_short_ones_only(
 @pytest.mark.parametrize("other", OTHERS)
 def test_the_partition_of_a_long_key_is_not_remembered(other: str) -> None:
     from barnabas.server.coordinator_runtime.partitioning import partition_of  # noqa: PLC0415
-    from barnabas.server.groups.assignors.java_order.hashing import string_hash  # noqa: PLC0415
+    from barnabas.server.java_strings import string_hash  # noqa: PLC0415
 
     def both(text: str) -> None:
         assert partition_of(text, 7) in range(7)

@@ -20,7 +20,7 @@ from barnabas.client.groups import (
     list_groups,
 )
 from barnabas.client.terminal.connecting import UsageError, connect, subcommands
-from barnabas.client.terminal.output import note, print_json, print_table
+from barnabas.client.terminal.output import add_json, note, print_json, print_table
 from barnabas.client.terminal.places import PLACES, offsets_at, partitions_of
 from barnabas.client.terminal.topics import bounds
 from barnabas.protocol.errors import ErrorCode
@@ -38,11 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing.add_argument(
         "--state", action="append", default=[], metavar="STATE", help="Stable, Empty, ..."
     )
-    _add_json(listing)
+    add_json(listing)
 
     describe = add("describe", "print a group's members, committed offsets and lag", _describe)
     describe.add_argument("group", metavar="GROUP")
-    _add_json(describe)
+    add_json(describe)
 
     reset = add("reset-offsets", "move the offsets of a group without active members", _reset)
     reset.description = (
@@ -64,14 +64,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--shift-by", type=int, metavar="N", help="N offsets forward, or back if N is negative"
     )
     reset.add_argument("--execute", action="store_true", help="apply the change")
-    _add_json(reset)
+    add_json(reset)
 
     delete = add("delete", "delete groups without active members", _delete)
     delete.add_argument("groups", nargs="+", metavar="GROUP")
-
-
-def _add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
 def _list(options: argparse.Namespace) -> None:

@@ -4,6 +4,7 @@ Tables for people and JSON for scripts.
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,6 +51,10 @@ def printable(text: str) -> str:
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
     )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
 def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:

@@ -13,7 +13,7 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.consumer import BEGINNING, END
 from barnabas.client.errors import BrokerError
 from barnabas.client.terminal.connecting import UsageError, connect, subcommands
-from barnabas.client.terminal.output import note, print_json, print_table
+from barnabas.client.terminal.output import add_json, note, print_json, print_table
 from barnabas.client.topics import (
     ConfigSource,
     TopicConfig,
@@ -37,14 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     listing = add("list", "list topics", _list)
     listing.add_argument("--internal", action="store_true", help="internal topics, too")
-    _add_json(listing)
+    add_json(listing)
 
     describe = add("describe", "print a topic's partitions, offsets and configs", _describe)
     describe.add_argument("topics", nargs="+", metavar="TOPIC")
     describe.add_argument(
         "--all-configs", action="store_true", help="configs with default values, too"
     )
-    _add_json(describe)
+    add_json(describe)
 
     create = add("create", "create a topic", _create)
     create.add_argument("topic", metavar="TOPIC")
@@ -81,10 +81,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     delete.add_argument(
         "--if-exists", action="store_true", help="succeed if a topic does not exist"
     )
-
-
-def _add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:

@@ -51,14 +51,7 @@ async def create(controller: Controller, entries: Sequence[AclBinding]) -> list[
     Raises:
         KafkaStorageError: the metadata log cannot be written.
     """
-
-    async def change() -> list[KafkaError | None]:
-        made: list[Versioned] = []
-        outcomes = await controller.in_turns(creation(controller.image.acls, entries, made))
-        await controller.write(made)
-        return outcomes
-
-    return await controller.change(change)
+    return await controller.change_by(lambda made: creation(controller.image.acls, entries, made))
 
 
 async def delete(
@@ -72,15 +65,9 @@ async def delete(
     Raises:
         KafkaStorageError: the metadata log cannot be written.
     """
-
-    async def change() -> list[list[AclBinding] | KafkaError]:
-        made: list[Versioned] = []
-        plan = deletion(controller.image.acls, filters, made, found_one)
-        outcomes = await controller.in_turns(plan)
-        await controller.write(made)
-        return outcomes
-
-    return await controller.change(change)
+    return await controller.change_by(
+        lambda made: deletion(controller.image.acls, filters, made, found_one)
+    )
 
 
 async def creation(

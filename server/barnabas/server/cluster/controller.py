@@ -110,6 +110,35 @@ class Controller:
 
         return await asyncio.shield(asyncio.ensure_future(exclusively()))
 
+    async def change_by(
+        self,
+        plan: Callable[[list[Versioned]], Coroutine[Any, Any, T]],
+        *,
+        validate_only: bool = False,
+    ) -> T:
+        """
+        Take the steps of a plan, and write the records that it makes.
+
+        Args:
+            plan: called with the list for its records once no other change is in progress.
+
+        Returns:
+            The result of the plan.
+
+        Raises:
+            KafkaError: the plan raised it.
+            RecordListTooLarge, KafkaStorageError: as ``write``.
+        """
+
+        async def change() -> T:
+            made: list[Versioned] = []
+            result = await self.in_turns(plan(made))
+            if not validate_only:
+                await self.write(made)
+            return result
+
+        return await self.change(change)
+
     async def write(self, records: Sequence[Versioned], *, atomic: bool = True) -> None:
         """
         Make *records* durable and apply them, as a part of a change.

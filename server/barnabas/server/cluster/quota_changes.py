@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from barnabas.protocol.errors import InvalidRequest, KafkaError, PolicyViolation, without_frames
+from barnabas.protocol.errors import InvalidRequest, KafkaError, without_frames
 from barnabas.server.cluster.client_quotas import ClientQuotaEntity, client_quotas, quota_records
-from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST, Controller
+from barnabas.server.cluster.controller import Controller, check_size
 from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.scheduling.turns import checkpoint
 
@@ -41,18 +41,10 @@ async def alter(
         PolicyViolation: there are too many changes.
         KafkaStorageError: the metadata log cannot be written.
     """
-
-    async def change() -> dict[ClientQuotaEntity, KafkaError | None]:
-        made: list[Versioned] = []
-        plan = _alteration(controller.image, asked, is_host, made)
-        outcomes = await controller.in_turns(plan)
-        if len(made) > MAX_RECORDS_PER_REQUEST:
-            raise PolicyViolation("Unable to perform excessively large batch operation.")
-        if not validate_only:
-            await controller.write(made)
-        return outcomes
-
-    return await controller.change(change)
+    return await controller.change_by(
+        lambda made: _alteration(controller.image, asked, is_host, made),
+        validate_only=validate_only,
+    )
 
 
 async def _alteration(
@@ -74,6 +66,7 @@ async def _alteration(
             outcomes[entity] = None
         except KafkaError as error:
             outcomes[entity] = without_frames(error)
+    check_size(made)
     return outcomes
 
 

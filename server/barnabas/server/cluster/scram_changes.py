@@ -47,19 +47,7 @@ async def alter(
         UnknownServerError: there are too many.
         KafkaStorageError: the metadata log cannot be written.
     """
-
-    async def change() -> dict[str, KafkaError | None]:
-        made: list[Versioned] = []
-        outcomes = await controller.in_turns(alteration(controller.image, changes, made))
-        if len(made) > MAX_RECORDS_PER_REQUEST:
-            raise UnknownServerError(
-                f"Attempted to atomically commit {len(made)} records, but no more than"
-                f" {MAX_RECORDS_PER_REQUEST} are possible"
-            )
-        await controller.write(made)
-        return outcomes
-
-    return await controller.change(change)
+    return await controller.change_by(lambda made: alteration(controller.image, changes, made))
 
 
 async def alteration(
@@ -70,6 +58,9 @@ async def alteration(
 
     Args:
         made: gets the records.
+
+    Raises:
+        UnknownServerError: there are too many.
     """
     outcomes: dict[str, KafkaError | None] = {}
     records: dict[str, Versioned] = {}
@@ -87,6 +78,11 @@ async def alteration(
         except KafkaError as error:
             outcomes[change.name] = without_frames(error)
     made += records.values()
+    if len(made) > MAX_RECORDS_PER_REQUEST:
+        raise UnknownServerError(
+            f"Attempted to atomically commit {len(made)} records, but no more than"
+            f" {MAX_RECORDS_PER_REQUEST} are possible"
+        )
     return outcomes
 
 

@@ -344,8 +344,8 @@ class RequestContext:
 
     def room(self) -> AnswerRoom:
         """
-        What counts the memory of the answer while the handler makes it. An answer that can be much
-        larger than its request has one.
+        The counter of the answer's memory while the handler makes it. Each answer that can be much
+        larger than its request uses one.
         """
         room = self._room
         if room is None:

@@ -10,6 +10,7 @@ from heapq import heapify
 
 from barnabas.protocol.errors import InvalidRequest
 from barnabas.protocol.messages.describe_topic_partitions import Cursor
+from barnabas.server.java_strings import string_rank
 from barnabas.server.scheduling.turns import map_in_turns
 
 
@@ -37,7 +38,7 @@ async def names_from(
         raise InvalidRequest(
             f"DescribeTopicPartitionsRequest cursor partition must be valid: {cursor}"
         )
-    first = _java_order(cursor.topic_name)
+    first = string_rank(cursor.topic_name)
     return await _heap(names, first)
 
 
@@ -45,14 +46,7 @@ async def _heap(names: Iterable[str], first: bytes = b"") -> list[tuple[bytes, s
     """
     Most of a great many are not on the page: to sort all of them would take its time.
     """
-    ordered = await map_in_turns(lambda name: (_java_order(name), name), names)
+    ordered = await map_in_turns(lambda name: (string_rank(name), name), names)
     heap = [each for each in ordered if each[0] >= first]
     heapify(heap)
     return heap
-
-
-def _java_order(name: str) -> bytes:
-    """
-    Java compares strings by their UTF-16 units; a name that is no topic's may hold anything.
-    """
-    return name.encode("utf-16-be")

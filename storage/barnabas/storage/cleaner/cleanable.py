@@ -22,26 +22,18 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.log.retention import RetainedSegment
+from barnabas.storage.log.retention import DatedSegment
 from barnabas.storage.units import LONG_MAX
 
 if TYPE_CHECKING:
     from barnabas.storage.log.log import Log
 
 
-class CleanableSegment(RetainedSegment, Protocol):
-    """
-    The facts of a segment that the rules use.
-    """
-
-    def first_batch_timestamp(self) -> int: ...
-
-
-S = TypeVar("S", bound=CleanableSegment)
+S = TypeVar("S", bound=DatedSegment)
 
 
 class CleanableLog(NamedTuple, Generic[S]):
@@ -74,7 +66,7 @@ class CleanableLog(NamedTuple, Generic[S]):
         return self.between(start, self.active_segment.base_offset)
 
 
-def _base_offset(segment: CleanableSegment) -> int:
+def _base_offset(segment: DatedSegment) -> int:
     return segment.base_offset
 
 

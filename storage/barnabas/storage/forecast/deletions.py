@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import ceil, inf
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.log.retention import (
+    DatedSegment,
     LogState,
-    RetainedSegment,
     RetentionRule,
     bytes_missing,
     expires_ms,
@@ -32,14 +32,6 @@ RATE_MS: Final = HOURS
 """
 The rate of production is that of the newest segments that took at least so long.
 """
-
-
-class DatedSegment(RetainedSegment, Protocol):
-    """
-    The facts of a segment from which its end is foreseen.
-    """
-
-    def first_batch_timestamp(self) -> int: ...
 
 
 S = TypeVar("S", bound=DatedSegment)

@@ -42,6 +42,14 @@ class RetainedSegment(Protocol):
     def largest_timestamp(self) -> int: ...
 
 
+class DatedSegment(RetainedSegment, Protocol):
+    """
+    The facts of a segment that the cleaner and the forecast use, too.
+    """
+
+    def first_batch_timestamp(self) -> int: ...
+
+
 S = TypeVar("S", bound=RetainedSegment)
 
 

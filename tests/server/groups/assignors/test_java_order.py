@@ -13,8 +13,6 @@ from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
 from barnabas.server.groups.assignors.java_order.hashing import (
     copied,
     signed,
-    string_hash,
-    string_rank,
     uuid_hash,
     uuid_rank,
 )
@@ -25,6 +23,7 @@ from barnabas.server.groups.assignors.java_order.partition_set import (
 )
 from barnabas.server.groups.assignors.java_order.priority_queue import PriorityQueue
 from barnabas.server.groups.assignors.java_order.timeline import timeline_order
+from barnabas.server.java_strings import string_hash, string_rank
 
 
 class TestHashCodes:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
-from barnabas.server.groups.assignors.java_order.hashing import string_hash
 from barnabas.server.groups.assignors.java_order.timeline import timeline_order
+from barnabas.server.java_strings import string_hash
 
 
 def member_order(

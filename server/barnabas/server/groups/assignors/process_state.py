@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
-from barnabas.server.groups.assignors.java_order.hashing import string_hash
 from barnabas.server.groups.assignors.java_order.priority_queue import PriorityQueue
+from barnabas.server.java_strings import string_hash
 
 
 class TaskId(NamedTuple):

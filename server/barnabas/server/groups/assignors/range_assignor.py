@@ -16,7 +16,7 @@ from uuid import UUID
 from barnabas.server.groups.assignors.assignment_copy import kept
 from barnabas.server.groups.assignors.errors import TopicWithoutMetadata
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
-from barnabas.server.groups.assignors.java_order.hashing import presized, string_rank, uuid_hash
+from barnabas.server.groups.assignors.java_order.hashing import presized, uuid_hash
 from barnabas.server.groups.assignors.spec import (
     Assignment,
     GroupSpec,
@@ -24,6 +24,7 @@ from barnabas.server.groups.assignors.spec import (
     SubscriptionType,
     TopicIds,
 )
+from barnabas.server.java_strings import string_rank
 
 NAME: Final = "range"
 

@@ -14,7 +14,8 @@ from uuid import UUID
 
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
-from barnabas.server.groups.assignors.java_order.hashing import copied, string_hash
+from barnabas.server.groups.assignors.java_order.hashing import copied
+from barnabas.server.java_strings import string_hash
 
 K = TypeVar("K")
 

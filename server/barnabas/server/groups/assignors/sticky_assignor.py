@@ -17,11 +17,7 @@ from typing import Final
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.groups.assignors.errors import TaskAssignorError
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
-from barnabas.server.groups.assignors.java_order.hashing import (
-    string_hash,
-    string_rank,
-    table_size,
-)
+from barnabas.server.groups.assignors.java_order.hashing import table_size
 from barnabas.server.groups.assignors.java_order.priority_queue import PriorityQueue
 from barnabas.server.groups.assignors.process_state import ProcessState, TaskId
 from barnabas.server.groups.assignors.spec import is_same
@@ -31,6 +27,7 @@ from barnabas.server.groups.assignors.tasks import (
     Tasks,
     TasksTuple,
 )
+from barnabas.server.java_strings import string_hash, string_rank
 
 NAME: Final = "sticky"
 

@@ -17,7 +17,6 @@ from barnabas.protocol.messages.consumer_group_heartbeat import TopicPartitions
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.config.groups import GroupConfigOf
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
-from barnabas.server.groups.assignors.java_order.hashing import string_hash
 from barnabas.server.groups.consumer.assignors import ASSIGNORS
 from barnabas.server.groups.consumer.group import ConsumerGroup, most_voted
 from barnabas.server.groups.consumer.member import ConsumerGroupMember
@@ -34,6 +33,7 @@ from barnabas.server.groups.modern.tally import count, discount
 from barnabas.server.groups.modern.target import Assignor, MemberChange, new_target
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.records import CoordinatorRecord
+from barnabas.server.java_strings import string_hash
 
 
 class TargetOfMember(NamedTuple):

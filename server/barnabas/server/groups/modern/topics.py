@@ -13,6 +13,8 @@ from uuid import UUID
 
 from xxhash import xxh3_64_intdigest
 
+from barnabas.server.java_strings import string_rank
+
 _TOPIC_HEAD: Final = Struct("<BQQ")
 _INT: Final = Struct("<i")
 _LONG: Final = Struct("<q")
@@ -198,7 +200,7 @@ class SubscribedTopics:
         The hash of those topics that exist, as a signed integer of 64 bits; 0 if there are none.
         """
         # A client may name very many topics that do not exist.
-        existing = sorted(self.topics.existing(names), key=_java_order)
+        existing = sorted(self.topics.existing(names), key=string_rank)
         hashes = [self._hash_of(name) for name in existing]
         known = [_LONG.pack(each) for each in hashes if each is not None]
         return _signed(xxh3_64_intdigest(b"".join(known))) if known else NO_TOPICS_HASH
@@ -227,7 +229,7 @@ def topic_hash(topic_id: UUID, name: str, racks: Sequence[Sequence[str]]) -> int
     hashed.append(_INT.pack(len(racks)))
     for index, of_partition in enumerate(racks):
         hashed.append(_INT.pack(index))
-        for rack in sorted(of_partition, key=_java_order):
+        for rack in sorted(of_partition, key=string_rank):
             hashed.append(_INT.pack(_units(rack)))
             hashed += _text(rack)
     return _signed(xxh3_64_intdigest(b"".join(hashed)))
@@ -241,14 +243,7 @@ def _units(text: str) -> int:
     """
     The length of *text* as Java counts it.
     """
-    return len(_java_order(text)) // 2
-
-
-def _java_order(text: str) -> bytes:
-    """
-    A key that orders like ``String.compareTo``: by UTF-16 units.
-    """
-    return text.encode("utf-16-be", "surrogatepass")
+    return len(string_rank(text)) // 2
 
 
 def _signed(value: int) -> int:

@@ -13,11 +13,11 @@ from barnabas.protocol.internal_topics.group_records.streams import Subtopology,
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
 from barnabas.protocol.structs import struct
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
-from barnabas.server.groups.assignors.java_order.hashing import string_hash, string_rank
 from barnabas.server.groups.modern.topics import ClusterTopics
 from barnabas.server.groups.streams.partition_counts import PartitionCounts
 from barnabas.server.groups.streams.statuses import StatusCode, TopicConfigurationError
 from barnabas.server.groups.streams.topology import StreamsTopology
+from barnabas.server.java_strings import string_hash, string_rank
 
 DEFAULT_REPLICATION_FACTOR = -1
 MOST_NAMED = 3

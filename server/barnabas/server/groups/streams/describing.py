@@ -19,7 +19,6 @@ from barnabas.protocol.messages.streams_group_describe import (
     TopicInfo,
     Topology,
 )
-from barnabas.server.groups.assignors.java_order.hashing import string_rank
 from barnabas.server.groups.streams.configured_topology import (
     ConfiguredInternalTopic,
     ConfiguredSubtopology,
@@ -27,6 +26,7 @@ from barnabas.server.groups.streams.configured_topology import (
 from barnabas.server.groups.streams.group import StreamsGroup
 from barnabas.server.groups.streams.member import StreamsGroupMember
 from barnabas.server.groups.streams.records import in_order
+from barnabas.server.java_strings import string_rank
 from barnabas.server.scheduling.turns import map_in_turns
 
 

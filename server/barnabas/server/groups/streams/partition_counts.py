@@ -21,9 +21,9 @@ from typing import TypeAlias
 from barnabas.protocol.errors import StreamsInvalidTopology, UnknownServerError
 from barnabas.protocol.internal_topics.group_records.streams import Subtopology
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
-from barnabas.server.groups.assignors.java_order.hashing import string_hash, string_rank
 from barnabas.server.groups.streams.statuses import StatusCode, TopicConfigurationError
 from barnabas.server.groups.streams.topology import StreamsTopology, sources_of
+from barnabas.server.java_strings import string_hash, string_rank
 
 CountOf: TypeAlias = Callable[[str], int | None]
 """

@@ -27,7 +27,6 @@ from barnabas.protocol.internal_topics.group_records.streams import (
 )
 from barnabas.protocol.internal_topics.group_records.streams import Endpoint as StoredEndpoint
 from barnabas.protocol.structs import replace
-from barnabas.server.groups.assignors.java_order.hashing import string_rank
 from barnabas.server.groups.assignors.tasks import Tasks, TasksTuple
 from barnabas.server.groups.modern.member import LEAVING
 from barnabas.server.groups.modern.records import ModernRecord, RecordTypes, epochs_of
@@ -40,6 +39,7 @@ from barnabas.server.groups.streams.member import (
     StreamsGroupMember,
     UserEndpoint,
 )
+from barnabas.server.java_strings import string_rank
 
 _TYPES: Final = RecordTypes(
     epoch=StreamsGroupMetadataValue,

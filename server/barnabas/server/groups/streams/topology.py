@@ -16,7 +16,7 @@ from barnabas.protocol.internal_topics.group_records import streams as schemas
 from barnabas.protocol.messages import streams_group_heartbeat as messages
 from barnabas.server.cluster.topic_names import is_internal, reason_invalid
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
-from barnabas.server.groups.assignors.java_order.hashing import string_hash
+from barnabas.server.java_strings import string_hash
 from barnabas.server.scheduling.turns import checkpoint
 
 MOST_SUBTOPOLOGIES: Final = 2_000

@@ -1,18 +1,13 @@
 """
-Hash codes of Java, and the sizes of the tables of ``java.util.HashMap``.
+Hash codes of Kafka's ids, and the sizes of the tables of ``java.util.HashMap``.
 """
 
 # Compiled: see hatch_build.py.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from itertools import accumulate, repeat
-from operator import mul
 from typing import Final
 from uuid import UUID
-
-from barnabas.server.text_memory import is_short
 
 DEFAULT_TABLE_SIZE: Final = 16
 
@@ -23,39 +18,6 @@ The release of the Java that Kafka would run on. The table of a ``HashSet`` that
 """
 
 _WORD: Final = 0xFFFF_FFFF
-_POWERS: Final = list(accumulate(repeat(31, 255), lambda power, by: power * by & _WORD, initial=1))
-_POWERS_DOWN: Final = _POWERS[::-1]
-
-
-def string_hash(text: str) -> int:
-    """
-    ``String.hashCode`` as an unsigned number.
-    """
-    return _remembered(text) if is_short(text) else _string_hash(text)
-
-
-@lru_cache(maxsize=16_384)
-def _remembered(text: str) -> int:
-    return _string_hash(text)
-
-
-def _string_hash(text: str) -> int:
-    if text.isascii() and len(text) <= len(_POWERS_DOWN):
-        first = len(_POWERS_DOWN) - len(text)
-        total: int = sum(map(mul, text.encode(), _POWERS_DOWN[first:]))
-        return total & _WORD
-    units = text.encode("utf-16-be", "surrogatepass")
-    value = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & _WORD
-    return value
-
-
-def string_rank(text: str) -> bytes:
-    """
-    What orders strings as ``String.compareTo`` does: their UTF-16 units.
-    """
-    return text.encode("utf-16-be", "surrogatepass")
 
 
 def uuid_hash(value: UUID) -> int:

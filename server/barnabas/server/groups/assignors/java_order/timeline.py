@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from barnabas.server.groups.assignors.java_order.hashing import signed, string_hash
+from barnabas.server.groups.assignors.java_order.hashing import signed
+from barnabas.server.java_strings import string_hash
 
 _SMALLEST_TABLE: Final = 2
 _MULTIPLIER: Final = -7046029254386353131 & 0xFFFF_FFFF_FFFF_FFFF

@@ -44,6 +44,6 @@ def _string_hash(text: str) -> int:
 
 def string_rank(text: str) -> bytes:
     """
-    What orders strings as ``String.compareTo`` does: their UTF-16 units.
+    The UTF-16 units of *text*: a key that orders strings as ``String.compareTo`` does.
     """
     return text.encode("utf-16-be", "surrogatepass")

@@ -34,7 +34,7 @@ with 4 ms.
 
 LARGE_BYTES: Final = 4096
 """
-The size, in bytes, of a request that may be slow before it has a turn: as it is decoded.
+The size, in bytes, from which a request is large: decoding it may take longer than a first turn.
 """
 MOST_SLOW: Final = 10
 """
@@ -93,7 +93,7 @@ class Backlog:
     @property
     def is_crowded(self) -> bool:
         """
-        Whether no request may start before the loop comes round.
+        Return true if no request may start before the loop comes round.
         """
         return self._slow >= MOST_SLOW
 
@@ -107,8 +107,8 @@ class Backlog:
 
     def begin_large(self) -> bool:
         """
-        Whether a large request may be served before the loop comes round. Then ``end_large`` is
-        called once it is served.
+        Return true if a large request may be served before the loop comes round. The caller then
+        calls ``end_large`` once it has served the request.
         """
         self._began = self._now()
         return not self._is_scheduled or self._began < self._end

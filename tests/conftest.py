@@ -21,6 +21,7 @@ from hypothesis import settings
 
 from tests.support.checkers import findings, hook
 from tests.support.crash.count import CRASH_POINTS
+from tests.support.forgotten_sockets import close_forgotten_sockets
 from tests.support.maven import PrerequisiteMissing
 
 CRASH_POINTS_OF_WORKER: Final = "crash_points"
@@ -156,6 +157,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return 0 if needs_spark(file) else 1 if file.startswith("tests/interop/") else 2
 
     items.sort(key=place)
+
+
+def pytest_collection_finish() -> None:
+    close_forgotten_sockets()
 
 
 @pytest.hookimpl(optionalhook=True)

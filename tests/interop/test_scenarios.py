@@ -28,9 +28,6 @@ from tests.interop.clients.sessions import SESSIONS
 from tests.interop.conftest import new_broker
 from tests.support.broker_process import BrokerProcess, free_port, wait_for
 
-# Clients that are refused leave sockets behind.
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
-
 UNKNOWN_TOPIC, MESSAGE_TOO_LARGE, INVALID_TOPIC = 3, 10, 17
 INVALID_SESSION_TIMEOUT, TOPIC_EXISTS, INVALID_PARTITIONS, INVALID_REPLICAS = 26, 36, 37, 38
 INVALID_CONFIG, INVALID_TRANSACTION_TIMEOUT = 40, 50

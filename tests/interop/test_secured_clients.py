@@ -26,8 +26,7 @@ from tests.support.sasl_client import add_scram_user
 
 __all__ = ["node_clients"]
 
-# Clients that are refused leave sockets behind.
-pytestmark = [pytest.mark.filterwarnings("ignore::ResourceWarning"), pytest.mark.prove]
+pytestmark = pytest.mark.prove
 
 HERE: Final = Path(__file__).parent
 PATIENCE: Final = 60

@@ -47,12 +47,7 @@ INTERNAL = {"TC_START_SCRIPT", "MIN_KRAFT_TAG", "configure", "tc_start", "create
 How the stock container starts its image.
 """
 
-pytestmark = [
-    pytest.mark.prove,
-    pytest.mark.usefixtures("image"),
-    # kafka-python leaves the socket behind by which it has found the broker.
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = [pytest.mark.prove, pytest.mark.usefixtures("image")]
 
 
 def exchange(bootstrap: str) -> None:

@@ -5,6 +5,7 @@ Runs measures against the brokers by turns, so that what else the machine does h
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 import time
@@ -129,6 +130,8 @@ class _Seat:
         """
         if self.failure:
             return
+        # Otherwise the system writes back the files of the broker before during this sample.
+        os.sync()
         with self._excused():
             values = self._run()
             self.taken.append(values)

@@ -23,12 +23,22 @@ MOST_BYTES_OF_A_NAME: Final = 256
 The memory of a text in a collection whose limit counts entries.
 """
 
+_SHORT_WHATEVER_IT_HOLDS: Final = (
+    MOST_BYTES_OF_A_NAME - _MORE_OF_A_TEXT
+) // MOST_BYTES_OF_A_CHARACTER
+"""
+Texts of this many characters are short, whichever characters they are.
+"""
+
 
 def is_short(text: str) -> bool:
     """
-    Whether *text* may be an entry of a collection whose limit counts entries.
+    Return true if *text* may be an entry of a collection whose limit counts entries.
     """
-    return len(text) <= MOST_BYTES_OF_A_NAME and text_bytes(text) <= MOST_BYTES_OF_A_NAME
+    length = len(text)
+    if length <= _SHORT_WHATEVER_IT_HOLDS:
+        return True
+    return length <= MOST_BYTES_OF_A_NAME and text_bytes(text) <= MOST_BYTES_OF_A_NAME
 
 
 def shortened(text: str) -> str:

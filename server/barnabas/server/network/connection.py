@@ -578,6 +578,12 @@ class Connection:
                 sender.put(answer)
             return
         context, work = answer
+        self._let_run(context, work)
+
+    def _let_run(self, context: PendingRequest, work: Work[Any]) -> None:
+        """
+        Keep a place for the answer to a request that is not done in its first turn.
+        """
         slot = self._queue(context)
         slot.work = work
         self._after(work, slot)

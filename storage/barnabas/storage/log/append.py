@@ -173,7 +173,8 @@ class LogAppender:
                     break
             if analysis.maybe_duplicate is not None:
                 return _as_duplicate(info, analysis.maybe_duplicate)
-            if any(txn.is_aborted for txn in analysis.completed_txns):
+            completed = analysis.completed_txns
+            if completed and any(txn.is_aborted for txn in completed):
                 # Before the batch is written: after that, nothing may fail.
                 segment.txn_index.open_for_writing()
             self._local.append(info.last_offset, records, segment)

@@ -205,14 +205,14 @@ def test_full_collection_waits_for_idle_time_and_many_new_objects(
 
 
 def test_garbage_is_collected_eventually_under_load(collector: Collector, loop: Loop) -> None:
-    many = max(MANY, gc.get_freeze_count() // 4)
+    many = max(MANY, sys.getallocatedblocks() // 4)
     for is_without_end in (True, False):
         collector.be_busy(True)
         garbage = lost_cycle()
-        kept = new_objects(many - 100)
+        kept = new_objects(many - COLLECT_AFTER)
         collector.pause()
         assert garbage() is not None
-        kept += new_objects(200)
+        kept += new_objects(2 * COLLECT_AFTER)
         if is_without_end:
             collector.pause()
         else:
@@ -221,3 +221,17 @@ def test_garbage_is_collected_eventually_under_load(collector: Collector, loop: 
             loop.look()
         assert garbage() is None
         del kept
+
+
+def test_large_requests_that_leave_nothing_cause_no_full_collection(
+    collector: Collector, collections: list[int], loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barnabas.server.resources.collector.SHORT_S", 0.0)
+    for _ in range(20):
+        collector.be_busy(True)
+        objects = new_objects(MANY // 10)
+        collector.be_busy(False)
+        del objects
+        loop.look()
+
+    assert 2 not in collections

@@ -4,8 +4,8 @@ The schedule of Python's collector of cycles, which never visits the objects of 
 A collection visits all objects of its generations and all that they refer to: a list of 100,000
 structs takes 10 to 40 ms, though it is young and no garbage. While large requests are served,
 nothing is collected; reference counts free nearly everything. The objects that are left afterwards
-are set aside without a visit (``gc.freeze``), and a full collection visits them when no client is
-served::
+are set aside without a visit (``gc.freeze``). A full collection visits them when no client is
+served, if it is short or if memory has grown by a fourth::
 
     served:   | small ... | large     large | small ...            | none        |
     collects: | as Python |                 | as Python, but what  | everything  |
@@ -36,18 +36,13 @@ The time between two checks for a quiet moment.
 """
 MANY: Final = 2_000_000
 """
-After so many objects were set aside, or a fourth of all (Python's own rule) if that is more, a full
+After memory has grown by so many blocks, or by a fourth (Python's own rule) if that is more, a full
 collection does not wait for a quiet moment.
-"""
-BLOCKS: Final = 8
-"""
-Blocks of memory for each object that makes a fourth: about every second block is an object that the
-collector visits. To count the objects would take a fourth of the time of a full collection.
 """
 SHORT_S: Final = 0.05
 """
-A full collection that takes longer, as with 10,000 partitions, waits also in a quiet moment until a
-fourth of the objects are new: the next client waits for it.
+A full collection that takes longer, as with 10,000 partitions, waits also in a quiet moment until
+memory has grown by a fourth: the next client waits for it.
 """
 
 
@@ -82,8 +77,8 @@ class Collector:
         self._is_busy = False
         self._is_looking = False
         self._last_s = 0.0
-        self._set_aside = 0
-        self._blocks = 0
+        self._has_set_aside = False
+        self._blocks = sys.getallocatedblocks()
 
     def start(self) -> None:
         """
@@ -101,6 +96,7 @@ class Collector:
         """
         self._is_busy = is_busy
         if is_busy:
+            self._growth()
             gc.disable()
         else:
             self._set_new_aside(COLLECT_AFTER)
@@ -112,7 +108,7 @@ class Collector:
         Use the moment between two large requests, of which more may wait.
         """
         self._set_new_aside(MANY)
-        if self._is_too_much:
+        if self._is_too_much():
             self._collect_all()
 
     def empty_free_lists(self) -> None:
@@ -124,13 +120,23 @@ class Collector:
         gc.collect()  # No objects are visited, but only a full collection empties the lists.
         self._look_later()
 
-    @property
-    def _is_too_much(self) -> bool:
-        return self._set_aside >= MANY and self._is_a_fourth
+    def _growth(self) -> int:
+        """
+        Return how many blocks of memory there are beyond the fewest since the last full collection:
+        no more of them can be garbage.
+        """
+        blocks = sys.getallocatedblocks()
+        self._blocks = min(self._blocks, blocks)
+        return blocks - self._blocks
 
-    @property
-    def _is_a_fourth(self) -> bool:
-        return self._set_aside * BLOCKS >= self._blocks
+    def _is_too_much(self) -> bool:
+        return self._growth() >= max(MANY, self._blocks // 4)
+
+    def _is_short_or_due(self) -> bool:
+        growth = self._growth()
+        # It visits more objects than the last one.
+        expected_s = self._last_s * (1 + growth / self._blocks)
+        return expected_s <= SHORT_S or growth >= self._blocks // 4
 
     def _set_new_aside(self, least: int) -> None:
         """
@@ -140,10 +146,10 @@ class Collector:
         new = gc.get_count()[0]
         if new >= least:
             gc.freeze()
-            self._set_aside += new
+            self._has_set_aside = True
 
     def _look_later(self) -> None:
-        if not self._is_looking and self._set_aside and not self._is_busy:
+        if not self._is_looking and self._has_set_aside and not self._is_busy:
             self._is_looking = True
             self._loop.call_later(LOOK_EVERY_S, self._look)
 
@@ -152,9 +158,9 @@ class Collector:
         if self._is_busy:
             return
         before, self._before = self._before, self._activity()
-        if before != self._before and not self._is_too_much:
+        if before != self._before and not self._is_too_much():
             self._look_later()
-        elif self._last_s <= SHORT_S or self._is_a_fourth:
+        elif self._is_short_or_due():
             self._collect_all()
 
     def _collect_all(self) -> None:
@@ -163,6 +169,6 @@ class Collector:
         gc.collect()
         gc.freeze()
         self._blocks = sys.getallocatedblocks()
-        self._set_aside = 0
+        self._has_set_aside = False
         self._last_s = perf_counter() - began
         self.longest_s = max(self.longest_s, self._last_s)

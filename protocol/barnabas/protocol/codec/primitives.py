@@ -45,6 +45,18 @@ How many entries the arrays of a message may have, all together, for it to be re
 once. More take so long that others have to come between.
 """
 
+BYTES_AT_ONCE: Final = 1024 * 1024
+"""
+The bytes of long strings and bytes in such a message, all together. Copying a string into up to
+four bytes for each character takes 1 to 2 ms for each MiB, and more where memory is new.
+"""
+
+LONG_BYTES: Final = 512
+"""
+The size from which a value counts in ``BYTES_AT_ONCE``. Fields of records never count: nothing
+copies them.
+"""
+
 MAX_TAGGED_FIELDS: Final = 1000
 """
 How many tagged fields one struct may have. Apache Kafka has no limit; no struct of its own has more
@@ -193,12 +205,12 @@ def bad_count(name: str, count: int, left: int) -> NoReturn:
 
 def too_many_entries(name: str) -> NoReturn:
     """
-    Complain that the message has too many entries, those of the array *name* counted.
+    Complain that the message has too many entries or too long values, those of *name* counted.
 
     Raises:
         TooManyEntries: always.
     """
-    raise TooManyEntries(f"too many entries at {name}")
+    raise TooManyEntries(f"too many entries, or too long ones, at {name}")
 
 
 def bad_tag_count(name: str, count: int) -> NoReturn:

@@ -84,8 +84,9 @@ class TaggedFields(Member):
             if value is single.default or value == single.default:
                 continue
             body = Writer(writer.left)
+            body.left_bytes = writer.left_bytes
             single.type.write(body, value)
-            writer.left = body.left
+            writer.left, writer.left_bytes = body.left, body.left_bytes
             data = b"".join(body.finished())
             out += (uvarint(tag), uvarint(len(data)), data)
             count += 1

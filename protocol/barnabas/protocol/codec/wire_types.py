@@ -13,12 +13,16 @@ that others may come between.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from struct import Struct as Layout
 from struct import pack, unpack_from
 from typing import Any, Final
 
 from barnabas.protocol.codec.primitives import (
+    BYTES_AT_ONCE,
+    ENTRIES_AT_ONCE,
+    LONG_BYTES,
     MAX_STRING_BYTES,
     UVARINTS,
     Buffer,
@@ -43,10 +47,29 @@ _UUID: Final = Layout("16s")
 
 class Allowance:
     """
-    How many entries of arrays may still come.
+    How many entries of arrays, and how many bytes of long values, may still come.
     """
 
     left: int
+    left_bytes: int
+
+    def allow(self, most_entries: int) -> None:
+        """
+        Allow *most_entries*, and ``BYTES_AT_ONCE`` if these are no more than come at once.
+        """
+        self.left = most_entries
+        self.left_bytes = BYTES_AT_ONCE if most_entries <= ENTRIES_AT_ONCE else sys.maxsize
+
+    def take_bytes(self, size: int, name: str) -> None:
+        """
+        Count the *size* bytes of the long value *name*.
+
+        Raises:
+            TooManyEntries: there are more than may come.
+        """
+        self.left_bytes -= size
+        if self.left_bytes < 0:
+            too_many_entries(name)
 
     def take(self, count: int, name: str) -> None:
         """
@@ -69,7 +92,7 @@ class Reader(Allowance):
         self.data = data
         self.position = position
         self.end = len(data)
-        self.left = most_entries
+        self.allow(most_entries)
 
     def uvarint(self) -> int:
         """
@@ -100,7 +123,7 @@ class Writer(Allowance):
     def __init__(self, most_entries: int) -> None:
         self.parts: list[Buffer] = []
         self.out: list[Buffer] = []
-        self.left = most_entries
+        self.allow(most_entries)
 
     def join(self) -> None:
         """
@@ -243,6 +266,8 @@ class Sized(Prefixed):
         if not start <= end <= reader.end:
             bad_length(self.name, length, reader.end - start)
         reader.position = end
+        if length >= LONG_BYTES and not self._is_records:
+            reader.take_bytes(length, self.name)
         value = reader.data[start:end]
         if self._is_string:
             # Bytes that are not UTF-8 become U+FFFD, as in Java.
@@ -254,6 +279,8 @@ class Sized(Prefixed):
             self.write_length(writer, -1)
             return
         data = value.encode() if self._is_string else value
+        if len(data) >= LONG_BYTES and not self._is_records:
+            writer.take_bytes(len(data), self.name)
         self.write_length(writer, len(data))
         if self._is_records:
             writer.join()

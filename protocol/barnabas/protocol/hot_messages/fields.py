@@ -2,7 +2,8 @@
 Reading and writing the fields of hot messages.
 
 Both raise ``LeftToGeneralCodec``, or an error of Python's, for a message that is malformed or has
-too many entries. ``codec`` then takes the general way, which names the field that is wrong.
+too many entries or a long string. ``codec`` then takes the general way, which names the field that
+is wrong and counts long values.
 """
 
 # Compiled: see hatch_build.py.
@@ -14,7 +15,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from barnabas.protocol.codec.primitives import (
-    MAX_STRING_BYTES,
+    LONG_BYTES,
     MAX_TAGGED_FIELDS,
     UVARINTS,
     Buffer,
@@ -90,7 +91,7 @@ class FieldReader:
             return None
         if size == 0:
             return ""
-        if size > MAX_STRING_BYTES:
+        if size >= LONG_BYTES:
             raise LeftToGeneralCodec
         start = self.take(size)
         return str(self.data[start : self.position], "utf-8", "replace")
@@ -203,6 +204,8 @@ class FieldWriter:
 
     def string(self, value: str) -> None:
         data = value.encode()
+        if len(data) >= LONG_BYTES:
+            raise LeftToGeneralCodec
         if self.is_flexible:
             self._out.append(string_length(len(data)))
         else:

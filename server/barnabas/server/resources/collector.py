@@ -5,7 +5,7 @@ A collection visits all objects of its generations and all that they refer to: a
 structs takes 10 to 40 ms, though it is young and no garbage. While large requests are served,
 nothing is collected; reference counts free nearly everything. The objects that are left afterwards
 are set aside without a visit (``gc.freeze``). A full collection visits them when no client is
-served, if it is short or if memory has grown by a fourth::
+served, if it is short or if a fourth of the memory may be garbage::
 
     served:   | small ... | large     large | small ...            | none        |
     collects: | as Python |                 | as Python, but what  | everything  |
@@ -36,13 +36,17 @@ The time between two checks for a quiet moment.
 """
 MANY: Final = 2_000_000
 """
-After memory has grown by so many blocks, or by a fourth (Python's own rule) if that is more, a full
-collection does not wait for a quiet moment.
+If so many blocks of memory may be garbage, or a fourth of all (Python's own rule) if that is more,
+a full collection does not wait for a quiet moment.
+"""
+BLOCK_BYTES: Final = 32
+"""
+The size of a block of memory, in bytes: most objects of a request take more.
 """
 SHORT_S: Final = 0.05
 """
-A full collection that takes longer, as with 10,000 partitions, waits also in a quiet moment until
-memory has grown by a fourth: the next client waits for it.
+A full collection that takes longer, as with 10,000 partitions, waits also in a quiet moment until a
+fourth of the memory may be garbage: the next client waits for it.
 """
 
 
@@ -64,21 +68,28 @@ class Collector:
     Used on the event loop's thread only.
     """
 
-    def __init__(self, loop: EventLoop, activity: Callable[[], int] = lambda: 0) -> None:
+    def __init__(
+        self,
+        loop: EventLoop,
+        activity: Callable[[], int] = lambda: 0,
+        held_bytes: Callable[[], int] = lambda: 0,
+    ) -> None:
         """
         Args:
             activity: returns another number whenever a client was served since the last call.
+            held_bytes: returns the memory of requests and of answers that peers have not read.
         """
         self.longest_s = 0.0
         """The duration of the longest full collection."""
         self._loop = loop
         self._activity = activity
+        self._held_bytes = held_bytes
         self._before = 0
         self._is_busy = False
         self._is_looking = False
         self._last_s = 0.0
         self._has_set_aside = False
-        self._blocks = sys.getallocatedblocks()
+        self._fewest_blocks = sys.getallocatedblocks()
 
     def start(self) -> None:
         """
@@ -96,7 +107,7 @@ class Collector:
         """
         self._is_busy = is_busy
         if is_busy:
-            self._growth()
+            self._note_fewest()
             gc.disable()
         else:
             self._set_new_aside(COLLECT_AFTER)
@@ -120,23 +131,30 @@ class Collector:
         gc.collect()  # No objects are visited, but only a full collection empties the lists.
         self._look_later()
 
-    def _growth(self) -> int:
+    def _note_fewest(self) -> int:
         """
-        Return how many blocks of memory there are beyond the fewest since the last full collection:
-        no more of them can be garbage.
+        Note the fewest blocks of memory since the last full collection, and return how many there
+        are beyond these.
         """
         blocks = sys.getallocatedblocks()
-        self._blocks = min(self._blocks, blocks)
-        return blocks - self._blocks
+        self._fewest_blocks = min(self._fewest_blocks, blocks)
+        return blocks - self._fewest_blocks
+
+    def _is_garbage(self, growth: int, least: int) -> bool:
+        """
+        Return true if *least* blocks may be garbage, and a fourth of all.
+        """
+        in_use = self._held_bytes() // BLOCK_BYTES
+        return growth - in_use >= max(least, self._fewest_blocks // 4)
 
     def _is_too_much(self) -> bool:
-        return self._growth() >= max(MANY, self._blocks // 4)
+        return self._is_garbage(self._note_fewest(), MANY)
 
     def _is_short_or_due(self) -> bool:
-        growth = self._growth()
+        growth = self._note_fewest()
         # It visits more objects than the last one.
-        expected_s = self._last_s * (1 + growth / self._blocks)
-        return expected_s <= SHORT_S or growth >= self._blocks // 4
+        expected_s = self._last_s * (1 + growth / self._fewest_blocks)
+        return expected_s <= SHORT_S or self._is_garbage(growth, 0)
 
     def _set_new_aside(self, least: int) -> None:
         """
@@ -168,7 +186,7 @@ class Collector:
         gc.unfreeze()
         gc.collect()
         gc.freeze()
-        self._blocks = sys.getallocatedblocks()
+        self._fewest_blocks = sys.getallocatedblocks()
         self._has_set_aside = False
         self._last_s = perf_counter() - began
         self.longest_s = max(self.longest_s, self._last_s)

@@ -95,7 +95,15 @@ def copy_sources(folder: Path, compiled: set[str]) -> None:
     """
     Copy what a wheel is made of, and leave the mark of modules to compile to those of these names.
     """
-    for package in ("protocol", "storage", "client", "server", "pipeline", "testing"):
+    for package in (
+        "protocol",
+        "storage",
+        "client",
+        "coordination",
+        "server",
+        "pipeline",
+        "testing",
+    ):
         built = shutil.ignore_patterns("__pycache__", "*.so")
         shutil.copytree(ROOT / package, folder / package, ignore=built)
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):

@@ -9,6 +9,25 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
+from barnabas.coordination.config.groups import GroupConfig
+from barnabas.coordination.coordinator_runtime.errors import coordinator_error
+from barnabas.coordination.coordinator_runtime.result import CoordinatorResult
+from barnabas.coordination.coordinator_runtime.timers import TimedOperation, TimerQueue
+from barnabas.coordination.groups.caller import Caller
+from barnabas.coordination.groups.classic.group import ClassicGroup
+from barnabas.coordination.groups.classic.state import GroupState
+from barnabas.coordination.groups.memory import GroupMemory
+from barnabas.coordination.groups.modern.topics import SubscribedTopics
+from barnabas.coordination.groups.records import (
+    CoordinatorRecord,
+    GroupResult,
+    OffsetRecord,
+    decode_record,
+    encode_record,
+)
+from barnabas.coordination.groups.shard_state import ShardState
+from barnabas.coordination.groups.timeouts import TimerKey
+from barnabas.coordination.steps import finished
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.leave_group import LeaveGroupResponse, MemberIdentity
@@ -16,25 +35,6 @@ from barnabas.protocol.messages.offset_commit import OffsetCommitRequest, Offset
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
 from barnabas.protocol.records.batch import NO_PRODUCER_ID
 from barnabas.server.config import BrokerConfig
-from barnabas.server.config.groups import GroupConfig
-from barnabas.server.coordinator_runtime.errors import coordinator_error
-from barnabas.server.coordinator_runtime.result import CoordinatorResult
-from barnabas.server.coordinator_runtime.timers import TimedOperation, TimerQueue
-from barnabas.server.groups.caller import Caller
-from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.classic.state import GroupState
-from barnabas.server.groups.memory import GroupMemory
-from barnabas.server.groups.modern.topics import SubscribedTopics
-from barnabas.server.groups.records import (
-    CoordinatorRecord,
-    GroupResult,
-    OffsetRecord,
-    decode_record,
-    encode_record,
-)
-from barnabas.server.groups.shard_state import ShardState
-from barnabas.server.groups.timeouts import TimerKey
-from barnabas.server.scheduling.turns import finished
 from tests.support.build import build
 from tests.support.group_requests import heartbeat_request, join_request, sync_request
 from tests.support.topic_table import TopicTable

@@ -5,13 +5,13 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.internal_topics.metadata_records import PartitionChangeRecord
-from barnabas.server.cluster.elections import ElectionRules, build_change
-from barnabas.server.cluster.partition_registration import (
+from barnabas.coordination.cluster.elections import ElectionRules, build_change
+from barnabas.coordination.cluster.partition_registration import (
     NO_LEADER,
     LeaderRecoveryState,
     PartitionRegistration,
 )
+from barnabas.protocol.internal_topics.metadata_records import PartitionChangeRecord
 
 TOPIC = UUID(int=77)
 DIRECTORY = UUID(int=1000)

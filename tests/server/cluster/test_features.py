@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.server.cluster import features
-from barnabas.server.cluster.errors import UnsupportedFeatureLevel
+from barnabas.coordination.cluster import features
+from barnabas.coordination.cluster.errors import UnsupportedFeatureLevel
 
 
 @pytest.mark.parametrize(

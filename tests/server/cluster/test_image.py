@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.coordination.cluster.errors import InconsistentMetadata, UnsupportedFeatureLevel
+from barnabas.coordination.cluster.image import MetadataImage
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.structs import replace
-from barnabas.server.cluster.errors import InconsistentMetadata, UnsupportedFeatureLevel
-from barnabas.server.cluster.image import MetadataImage
 from tests.support.metadata_records import broker_record, config_record, partition_record
 
 A, B = UUID(int=0xA), UUID(int=0xB)

@@ -6,14 +6,14 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.internal_topics import metadata_records as records
-from barnabas.server.cluster import features, lifecycle
-from barnabas.server.cluster.image import MetadataImage, Versioned
-from barnabas.server.cluster.lifecycle import ListenerEndpoint, ThisNode
-from barnabas.server.cluster.partition_registration import (
+from barnabas.coordination.cluster import features, lifecycle
+from barnabas.coordination.cluster.image import MetadataImage, Versioned
+from barnabas.coordination.cluster.lifecycle import ListenerEndpoint, ThisNode
+from barnabas.coordination.cluster.partition_registration import (
     LeaderRecoveryState,
     PartitionRegistration,
 )
+from barnabas.protocol.internal_topics import metadata_records as records
 from tests.support.attributes import assert_has
 from tests.support.metadata_records import broker_record, config_record
 

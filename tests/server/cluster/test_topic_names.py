@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.protocol.errors import InvalidTopicException
-from barnabas.server.cluster.topic_names import (
+from barnabas.coordination.cluster.topic_names import (
     collision_key,
     is_internal,
     reason_invalid,
     validate_topic_name,
 )
+from barnabas.protocol.errors import InvalidTopicException
 
 
 @pytest.mark.parametrize("name", ["a", "A.b_c-9", "...", "a" * 249, "__consumer_offsets", "-"])

@@ -4,15 +4,15 @@ The replay of a coordinator's log.
 
 from __future__ import annotations
 
+from barnabas.coordination.coordinator_runtime.loading import Loader
+from barnabas.coordination.coordinator_runtime.memory import MemoryBudget
+from barnabas.coordination.transactions.records import encode_key, encode_value
+from barnabas.coordination.transactions.state import TransactionState
+from barnabas.coordination.transactions.transaction import Transaction
+from barnabas.coordination.transactions.transactional_ids import TransactionalIds
 from barnabas.protocol.records.batch import RecordBatch, batches, build_batch
 from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.coordinator_runtime.loading import Loader
-from barnabas.server.coordinator_runtime.memory import MemoryBudget
-from barnabas.server.transactions.records import encode_key, encode_value
-from barnabas.server.transactions.shard import TransactionalIds
-from barnabas.server.transactions.state import TransactionState
-from barnabas.server.transactions.transaction import Transaction
 
 
 class Recorded:

@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
-from barnabas.server.coordinator_runtime.timers import TimedOperation, TimerQueue
-from barnabas.server.groups.timeouts import Timeout, TimerKey
+from barnabas.coordination.coordinator_runtime.result import NOTHING, CoordinatorResult
+from barnabas.coordination.coordinator_runtime.timers import TimedOperation, TimerQueue
+from barnabas.coordination.groups.timeouts import Timeout, TimerKey
 
 
 class Stopwatch:

@@ -4,6 +4,10 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.coordination.groups.offsets.deleting import DeletedTopic
+from barnabas.coordination.groups.offsets.fetching import fetch_offsets
+from barnabas.coordination.groups.offsets.offsets import CommittedOffset
+from barnabas.coordination.steps import finished
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import ErrorCode, NonEmptyGroup, UnknownMemberId
 from barnabas.protocol.messages.offset_delete import OffsetDeleteResponse
@@ -12,10 +16,6 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
     OffsetFetchResponseGroup,
 )
-from barnabas.server.groups.offsets.deleting import DeletedTopic
-from barnabas.server.groups.offsets.fetching import fetch_offsets
-from barnabas.server.groups.offsets.offsets import CommittedOffset
-from barnabas.server.scheduling.turns import finished
 from tests.support.coordination import GROUP, TOPIC_ID, Coordination, subscription
 from tests.support.group_requests import offset_delete_request
 

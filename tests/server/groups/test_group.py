@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.coordination.coordinator_runtime.memory import MemoryBudget
+from barnabas.coordination.groups.classic.group import ClassicGroup
+from barnabas.coordination.groups.classic.member import ClassicGroupMember, MemberProtocol
+from barnabas.coordination.groups.classic.state import TRANSITIONS, GroupState
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
-from barnabas.server.coordinator_runtime.memory import MemoryBudget
-from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.classic.member import ClassicGroupMember, MemberProtocol
-from barnabas.server.groups.classic.state import TRANSITIONS, GroupState
 from tests.support.coordination import Answer, subscription
 
 S = GroupState

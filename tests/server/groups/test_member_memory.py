@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import gc
 
+from barnabas.coordination.coordinator_runtime.timers import LEFT_OVERS
+from barnabas.coordination.groups.classic.joining import MEMBER_BYTES, PROTOCOL_BYTES
 from barnabas.protocol.errors import ErrorCode
-from barnabas.server.coordinator_runtime.timers import LEFT_OVERS
-from barnabas.server.groups.classic.joining import MEMBER_BYTES, PROTOCOL_BYTES
 from tests.support.coordination import Coordination
 from tests.support.limits import stated
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.coordination.groups.describing import describe
+from barnabas.coordination.groups.modern.records import ModernRecord, Role
+from barnabas.coordination.groups.records import decode_record
 from barnabas.protocol.errors import ErrorCode, GroupIdNotFound, UnknownMemberId
-from barnabas.server.groups.describing import describe
-from barnabas.server.groups.modern.records import ModernRecord, Role
-from barnabas.server.groups.records import decode_record
 from tests.support.consumer_groups import ConsumerCoordination
 from tests.support.coordination import GROUP, Coordination
 from tests.support.share_groups import ShareCoordination

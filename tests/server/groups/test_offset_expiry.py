@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.server.groups.classic.state import GroupState
+from barnabas.coordination.groups.classic.state import GroupState
 from tests.support.coordination import GROUP, Coordination, Offer, subscription
 
 MINUTE = 60_000

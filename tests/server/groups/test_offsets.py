@@ -3,12 +3,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.coordination.coordinator_runtime.memory import MemoryBudget
+from barnabas.coordination.groups.offsets.offsets import OffsetStore
+from barnabas.coordination.groups.records import OffsetRecord
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
 from barnabas.protocol.records.batch import NO_PRODUCER_ID
-from barnabas.server.coordinator_runtime.memory import MemoryBudget
-from barnabas.server.groups.offsets.offsets import OffsetStore
-from barnabas.server.groups.records import OffsetRecord
 
 
 def record(offset: int | None, partition: int) -> OffsetRecord:

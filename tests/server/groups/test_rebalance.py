@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from barnabas.coordination.groups.classic.rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS
+from barnabas.coordination.groups.classic.state import GroupState
+from barnabas.coordination.groups.describing import describe
 from barnabas.protocol.errors import ErrorCode, RebalanceInProgress, UnknownMemberId
 from barnabas.server.config import BrokerConfig
-from barnabas.server.groups.classic.rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS
-from barnabas.server.groups.classic.state import GroupState
-from barnabas.server.groups.describing import describe
 from tests.support.attributes import assert_has
 from tests.support.coordination import GROUP, START_MS, Coordination
 from tests.support.some import some

@@ -8,16 +8,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.coordination.groups.classic.group import ClassicGroup
+from barnabas.coordination.groups.classic.member import ClassicGroupMember, MemberProtocol
+from barnabas.coordination.groups.classic.state import GroupState
+from barnabas.coordination.groups.group_type import GroupType
+from barnabas.coordination.groups.modern.records import ModernRecord, Role
+from barnabas.coordination.groups.persistence import (
+    empty_group_record,
+    group_record,
+    restored_group,
+)
+from barnabas.coordination.groups.records import (
+    GroupRecord,
+    OffsetRecord,
+    decode_record,
+    encode_record,
+)
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
-from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.classic.member import ClassicGroupMember, MemberProtocol
-from barnabas.server.groups.classic.state import GroupState
-from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.modern.records import ModernRecord, Role
-from barnabas.server.groups.persistence import empty_group_record, group_record, restored_group
-from barnabas.server.groups.records import GroupRecord, OffsetRecord, decode_record, encode_record
 
 KEY = bytes.fromhex("0001 0002 6731 0001 74 00000002")
 

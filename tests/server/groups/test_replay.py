@@ -16,16 +16,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from barnabas.coordination.coordinator_runtime.loading import Loader
+from barnabas.coordination.groups.classic.group import ClassicGroup
+from barnabas.coordination.groups.classic.state import GroupState
+from barnabas.coordination.groups.offsets.deleting import DeletedTopic
+from barnabas.coordination.groups.records import decode_record, encode_record
+from barnabas.coordination.groups.shard_state import ShardState
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.records.batch import batches, build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.coordinator_runtime.loading import Loader
-from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.classic.state import GroupState
-from barnabas.server.groups.offsets.deleting import DeletedTopic
-from barnabas.server.groups.records import decode_record, encode_record
-from barnabas.server.groups.shard_state import ShardState
 from tests.support.coordination import GROUP, Coordination, durable, subscription
 from tests.support.some import some
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from barnabas.coordination.groups.classic.state import GroupState
 from barnabas.protocol.codec.primitives import MAX_STRING_BYTES
 from barnabas.protocol.errors import ErrorCode, FencedInstanceId
-from barnabas.server.groups.classic.state import GroupState
 from tests.support.coordination import Coordination, Offer
 
 S = GroupState

@@ -10,8 +10,8 @@ import tracemalloc
 
 import pytest
 
-from barnabas.server.regex.pattern import MOST_SETS, InvalidPattern, LinearPattern
-from barnabas.server.regex.program import MOST_INSTRUCTIONS
+from barnabas.coordination.regex.pattern import MOST_SETS, InvalidPattern, LinearPattern
+from barnabas.coordination.regex.program import MOST_INSTRUCTIONS
 from tests.support.limits import stated
 
 

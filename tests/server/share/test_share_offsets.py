@@ -9,15 +9,15 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.coordination.share.groups import PartitionsByTopic
+from barnabas.coordination.share.keys import SharePartitionKey
 from barnabas.protocol.errors import (
     ErrorCode,
     FencedStateEpoch,
     NonEmptyGroup,
     UnknownTopicOrPartition,
 )
-from barnabas.server.share.coordinator.coordinator import ShareCoordinator
-from barnabas.server.share.groups import PartitionsByTopic
-from barnabas.server.share.keys import SharePartitionKey
+from barnabas.server.share.coordinator import ShareCoordinator
 from barnabas.server.share.offsets import UNKNOWN, ShareOffset, alter, delete, describe
 from tests.support.server import TestBroker
 from tests.support.share_client import ShareClient

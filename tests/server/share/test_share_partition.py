@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.coordination.share.aborted import aborted_batches
+from barnabas.coordination.share.acknowledging import Acknowledgement, Acknowledging
+from barnabas.coordination.share.in_flight import InFlightBatch, InFlightState
+from barnabas.coordination.share.record_state import AcknowledgeType, RecordState
+from barnabas.coordination.share.window import ShareWindow
 from barnabas.protocol.errors import InvalidRequest
 from barnabas.protocol.internal_topics.share_state_records import StateBatch
 from barnabas.server.config import BrokerConfig
-from barnabas.server.share.aborted import aborted_batches
-from barnabas.server.share.acknowledging import Acknowledgement, Acknowledging
-from barnabas.server.share.in_flight import InFlightBatch, InFlightState
-from barnabas.server.share.record_state import AcknowledgeType, RecordState
-from barnabas.server.share.window import ShareWindow
 from barnabas.storage.segment.fetch_data import AbortedTransaction
 from barnabas.storage.segment.fetched_batches import FetchedBatch
 from tests.support.limits import stated

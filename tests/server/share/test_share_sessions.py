@@ -9,16 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.errors import (
-    InvalidRequest,
-    InvalidShareSessionEpoch,
-    ShareSessionLimitReached,
-    ShareSessionNotFound,
-)
-from barnabas.server.config import BrokerConfig
-from barnabas.server.metrics import Metrics
-from barnabas.server.share import sessions as module
-from barnabas.server.share.sessions import (
+from barnabas.coordination.share import sessions as module
+from barnabas.coordination.share.sessions import (
     FINAL_EPOCH,
     LAST_EPOCH,
     CachedSharePartition,
@@ -27,6 +19,13 @@ from barnabas.server.share.sessions import (
     ShareSessions,
     TopicIdPartition,
 )
+from barnabas.protocol.errors import (
+    InvalidRequest,
+    InvalidShareSessionEpoch,
+    ShareSessionLimitReached,
+    ShareSessionNotFound,
+)
+from barnabas.server.config import BrokerConfig
 from tests.support.limits import stated
 
 TOPIC = UUID(int=1)
@@ -59,7 +58,6 @@ class World:
         self.emptied: list[str] = []
         self.sessions = ShareSessions(
             most,
-            Metrics(),
             ended=lambda session: self.ended.append(session.key),
             emptied=self.emptied.append,
         )

@@ -9,8 +9,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.coordination.share.coordinator.batches import combine
 from barnabas.protocol.internal_topics.share_state_records import StateBatch
-from barnabas.server.share.coordinator.batches import combine
 
 
 def batch(first: int, size: int, state: int, count: int) -> StateBatch:

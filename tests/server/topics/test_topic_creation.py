@@ -6,13 +6,13 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.coordination.cluster.image import MetadataImage
+from barnabas.coordination.steps import finished
+from barnabas.coordination.topics.creation import CreationPlan, CreationRules, plan_creation
 from barnabas.protocol.errors import ErrorCode, InvalidConfig, PolicyViolation
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.protocol.structs import replace
-from barnabas.server.cluster.image import MetadataImage
-from barnabas.server.scheduling.turns import finished
-from barnabas.server.topics.creation import CreationPlan, CreationRules, plan_creation
 from tests.support.metadata_records import broker_record, config_record, partition_record
 from tests.support.topic_requests import creatable
 

@@ -8,6 +8,18 @@ from itertools import product
 
 import pytest
 
+from barnabas.coordination.coordinator_runtime.producer import ProducerIdAndEpoch
+from barnabas.coordination.transactions.adding import add_partitions, verify_partitions
+from barnabas.coordination.transactions.ending import complete, end, end_raising_epoch, fence
+from barnabas.coordination.transactions.initializing import (
+    check,
+    initialize,
+    needs_producer_id,
+    new_transaction,
+)
+from barnabas.coordination.transactions.records import decode_value, encode_value
+from barnabas.coordination.transactions.state import PREVIOUS, TransactionState
+from barnabas.coordination.transactions.transaction import MAX_EPOCH, Transaction
 from barnabas.protocol.codec.codec import decode, encode
 from barnabas.protocol.errors import (
     ConcurrentTransactions,
@@ -20,18 +32,6 @@ from barnabas.protocol.errors import (
 from barnabas.protocol.internal_topics.transaction_records import TransactionLogValue
 from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP
 from barnabas.protocol.structs import replace
-from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
-from barnabas.server.transactions.adding import add_partitions, verify_partitions
-from barnabas.server.transactions.ending import complete, end, end_raising_epoch, fence
-from barnabas.server.transactions.initializing import (
-    check,
-    initialize,
-    needs_producer_id,
-    new_transaction,
-)
-from barnabas.server.transactions.records import decode_value, encode_value
-from barnabas.server.transactions.state import PREVIOUS, TransactionState
-from barnabas.server.transactions.transaction import MAX_EPOCH, Transaction
 from barnabas.storage.topic_partition import TopicPartition
 from tests.support.attributes import assert_has
 

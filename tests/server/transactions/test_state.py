@@ -4,7 +4,7 @@ States of transactional ids, as Kafka's TransactionState numbers and names them.
 
 from __future__ import annotations
 
-from barnabas.server.transactions.state import TransactionState
+from barnabas.coordination.transactions.state import TransactionState
 
 
 def test_states_have_the_numbers_and_names_of_kafka() -> None:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from barnabas.coordination.cluster import features
+from barnabas.coordination.cluster.lifecycle import UNFENCE, ThisNode, broker_registration
+from barnabas.coordination.cluster.partition_registration import NO_LEADER
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.cluster import features
 from barnabas.server.cluster.formatting import BOOTSTRAP_CHECKPOINT
-from barnabas.server.cluster.lifecycle import UNFENCE, ThisNode, broker_registration
 from barnabas.server.cluster.metadata_log import DIRECTORY_NAME
-from barnabas.server.cluster.partition_registration import NO_LEADER
 from barnabas.storage.directories.directory import LOCK_FILE
 from barnabas.storage.errors import InvalidLogDirectory, KafkaError
 from barnabas.storage.state_files.file_names import parse_topic_partition_name
@@ -24,7 +24,7 @@ from barnabas.storage.state_files.meta_properties import META_PROPERTIES, MetaPr
 from barnabas.storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from barnabas.server.cluster.image import MetadataImage, Versioned
+    from barnabas.coordination.cluster.image import MetadataImage, Versioned
     from barnabas.server.config import BrokerConfig
     from barnabas.storage.fs.interface import Files
 

@@ -6,6 +6,8 @@ Partitions without a state, and topics that do not exist, are no errors: nothing
 
 from __future__ import annotations
 
+from barnabas.coordination.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
+from barnabas.coordination.share.keys import SharePartitionKey
 from barnabas.protocol.errors import ErrorCode, KafkaError, UnknownServerError
 from barnabas.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -20,8 +22,6 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.requests.settled import groups, reads
-from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
-from barnabas.server.share.keys import SharePartitionKey
 from barnabas.server.share.offsets import UNKNOWN, ShareOffset, describe
 
 

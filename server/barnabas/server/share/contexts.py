@@ -7,18 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from barnabas.protocol.errors import (
-    ErrorCode,
-    InvalidRequest,
-    InvalidShareSessionEpoch,
-    KafkaError,
-    UnknownServerError,
-)
-from barnabas.protocol.messages.share_fetch import ShareFetchRequest
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
-from barnabas.server.share.acquiring import BATCH_OPTIMIZED, RECORD_LIMIT
-from barnabas.server.share.fetching import ShareFetchPlan
-from barnabas.server.share.sessions import (
+from barnabas.coordination.share.acquiring import BATCH_OPTIMIZED, RECORD_LIMIT
+from barnabas.coordination.share.sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
     CachedSharePartition,
@@ -29,6 +19,16 @@ from barnabas.server.share.sessions import (
     TopicIdPartition,
     next_epoch,
 )
+from barnabas.coordination.steps import ENTRIES_PER_STEP, checkpoint
+from barnabas.protocol.errors import (
+    ErrorCode,
+    InvalidRequest,
+    InvalidShareSessionEpoch,
+    KafkaError,
+    UnknownServerError,
+)
+from barnabas.protocol.messages.share_fetch import ShareFetchRequest
+from barnabas.server.share.fetching import ShareFetchPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,13 +16,13 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from barnabas.coordination.share.acquiring import AcquireRequest
+from barnabas.coordination.steps import ENTRIES_PER_STEP, checkpoint
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import KafkaError, OffsetOutOfRange, UnknownServerError
 from barnabas.protocol.messages.share_fetch import AcquiredRecords
 from barnabas.server.partitions.watch import Watch
 from barnabas.server.purgatory import FetchPurgatory, WaitingFetch
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
-from barnabas.server.share.acquiring import AcquireRequest
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.segment.fetch_data import FileSlice

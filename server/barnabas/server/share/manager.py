@@ -12,25 +12,25 @@ from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from barnabas.coordination.config.groups import GroupConfigOf
+from barnabas.coordination.config.share import SharePartitionOptions
+from barnabas.coordination.share.keys import SharePartitionKey
+from barnabas.coordination.share.sessions import ShareSession, ShareSessionKey, ShareSessions
+from barnabas.coordination.share.settings import ShareGroupSettings, ShareSettings
+from barnabas.coordination.share.window import NO_OFFSET, ShareWindow
 from barnabas.protocol.errors import KafkaError, UnknownServerError, UnknownTopicOrPartition
-from barnabas.server.config.groups import GroupConfigOf
-from barnabas.server.config.share import SharePartitionOptions
 from barnabas.server.purgatory import FetchPurgatory
-from barnabas.server.share.keys import SharePartitionKey
 from barnabas.server.share.offset_reset import first_offset, reads_files
 from barnabas.server.share.partition import SharePartition, persister_error
-from barnabas.server.share.sessions import ShareSession, ShareSessionKey, ShareSessions
-from barnabas.server.share.settings import ShareGroupSettings, ShareSettings
-from barnabas.server.share.window import NO_OFFSET, ShareWindow
 
 if TYPE_CHECKING:
+    from barnabas.coordination.clock import ServerClock
+    from barnabas.coordination.cluster.image import Topic
     from barnabas.protocol.internal_topics.share_state_records import ShareSnapshotValue
-    from barnabas.server.clock import ServerClock
-    from barnabas.server.cluster.image import Topic
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions.partition import Partition
     from barnabas.server.scheduling.background import Background
-    from barnabas.server.share.coordinator.coordinator import ShareCoordinator
+    from barnabas.server.share.coordinator import ShareCoordinator
     from barnabas.server.topics.topics import Topics
 
 logger = logging.getLogger(__name__)
@@ -73,9 +73,14 @@ class SharePartitionManager:
         self.fetches = FetchPurgatory(clock, reads)
         self.sessions = ShareSessions(
             options.group_share_max_share_sessions,
-            metrics,
             ended=self._release,
             emptied=self._forget_group,
+        )
+        metrics.gauge("share_sessions", "Share sessions.", lambda: len(self.sessions))
+        metrics.gauge(
+            "share_session_partitions",
+            "Partitions in share sessions.",
+            lambda: self.sessions.partitions,
         )
         metrics.gauge(
             "share_partitions", "Share-partitions served.", lambda: len(self._share_partitions)

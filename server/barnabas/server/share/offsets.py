@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from barnabas.coordination.share.keys import SharePartitionKey
 from barnabas.protocol.errors import KafkaError, UnknownTopicOrPartition
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.share.keys import SharePartitionKey
 
 if TYPE_CHECKING:
+    from barnabas.coordination.share.groups import ShareGroups
     from barnabas.server.partitions.partitions import Partitions
-    from barnabas.server.share.coordinator.coordinator import ShareCoordinator
-    from barnabas.server.share.groups import ShareGroups
+    from barnabas.server.share.coordinator import ShareCoordinator
 
 UNKNOWN: Final = -1
 

@@ -16,6 +16,12 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
+from barnabas.coordination.share.aborted import aborted_batches, without_aborted
+from barnabas.coordination.share.acknowledging import Acknowledgement, Acknowledging, StateChange
+from barnabas.coordination.share.acquiring import AcquireRequest, acquire
+from barnabas.coordination.share.coordinator.state import StateToWrite
+from barnabas.coordination.share.in_flight import NO_LOCK
+from barnabas.coordination.share.window import ShareWindow
 from barnabas.protocol.errors import (
     CoordinatorNotAvailable,
     ErrorCode,
@@ -26,19 +32,13 @@ from barnabas.protocol.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.protocol.messages.share_fetch import AcquiredRecords
-from barnabas.server.share.aborted import aborted_batches, without_aborted
-from barnabas.server.share.acknowledging import Acknowledgement, Acknowledging, StateChange
-from barnabas.server.share.acquiring import AcquireRequest, acquire
-from barnabas.server.share.coordinator.state import StateToWrite
-from barnabas.server.share.in_flight import NO_LOCK
-from barnabas.server.share.window import ShareWindow
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock, Timer
+    from barnabas.coordination.clock import ServerClock, Timer
+    from barnabas.coordination.share.keys import SharePartitionKey
+    from barnabas.coordination.share.settings import ShareGroupSettings, ShareSettings
     from barnabas.server.partitions.partition import Partition
-    from barnabas.server.share.coordinator.coordinator import ShareCoordinator
-    from barnabas.server.share.keys import SharePartitionKey
-    from barnabas.server.share.settings import ShareGroupSettings, ShareSettings
+    from barnabas.server.share.coordinator import ShareCoordinator
     from barnabas.storage.segment.fetch_data import AbortedTransaction
     from barnabas.storage.segment.fetched_batches import FetchedBatch
 

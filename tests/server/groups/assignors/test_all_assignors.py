@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from barnabas.server.groups.assignors import range_assignor, simple_assignor, uniform_assignor
-from barnabas.server.groups.assignors.errors import PartitionAssignorError
-from barnabas.server.groups.assignors.spec import GroupSpec
+from barnabas.coordination.groups.assignors import range_assignor, simple_assignor, uniform_assignor
+from barnabas.coordination.groups.assignors.errors import PartitionAssignorError
+from barnabas.coordination.groups.assignors.spec import GroupSpec
 from tests.support.assignments import A, B, group, member
 
 

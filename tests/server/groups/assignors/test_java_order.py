@@ -8,22 +8,22 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.server.groups.assignors.java_order import hashing
-from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
-from barnabas.server.groups.assignors.java_order.hashing import (
+from barnabas.coordination.groups.assignors.java_order import hashing
+from barnabas.coordination.groups.assignors.java_order.hash_order import HashOrder
+from barnabas.coordination.groups.assignors.java_order.hashing import (
     copied,
     signed,
     uuid_hash,
     uuid_rank,
 )
-from barnabas.server.groups.assignors.java_order.partition_set import (
+from barnabas.coordination.groups.assignors.java_order.partition_set import (
     PartitionSet,
     added_order,
     copied_order,
 )
-from barnabas.server.groups.assignors.java_order.priority_queue import PriorityQueue
-from barnabas.server.groups.assignors.java_order.timeline import timeline_order
-from barnabas.server.java_strings import string_hash, string_rank
+from barnabas.coordination.groups.assignors.java_order.priority_queue import PriorityQueue
+from barnabas.coordination.groups.assignors.java_order.timeline import timeline_order
+from barnabas.coordination.java_strings import string_hash, string_rank
 
 
 class TestHashCodes:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from barnabas.server.groups.assignors.members import member_order
-from barnabas.server.groups.assignors.spec import TopicIds, is_same
+from barnabas.coordination.groups.assignors.members import member_order
+from barnabas.coordination.groups.assignors.spec import TopicIds, is_same
 from tests.support.assignments import A, B, C
 
 

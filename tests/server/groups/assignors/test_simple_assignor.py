@@ -5,8 +5,8 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.server.groups.assignors.simple_assignor import assign
-from barnabas.server.groups.assignors.spec import MemberSpec
+from barnabas.coordination.groups.assignors.simple_assignor import assign
+from barnabas.coordination.groups.assignors.spec import MemberSpec
 from tests.support.assignments import A, B, C, group, member, owners, plain, sizes
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.server.groups.assignors.errors import TaskAssignorError
-from barnabas.server.groups.assignors.sticky_assignor import assign
-from barnabas.server.groups.assignors.tasks import (
+from barnabas.coordination.groups.assignors.errors import TaskAssignorError
+from barnabas.coordination.groups.assignors.sticky_assignor import assign
+from barnabas.coordination.groups.assignors.tasks import (
     StreamsMemberSpec,
     SubtopologySpec,
     Tasks,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.server.groups.assignors.java_order import hashing
-from barnabas.server.groups.assignors.spec import GroupSpec, MemberSpec
-from barnabas.server.groups.assignors.uniform_assignor import assign
+from barnabas.coordination.groups.assignors.java_order import hashing
+from barnabas.coordination.groups.assignors.spec import GroupSpec, MemberSpec
+from barnabas.coordination.groups.assignors.uniform_assignor import assign
 from tests.support.assignments import A, B, C, group, member, owners, plain, sizes
 
 

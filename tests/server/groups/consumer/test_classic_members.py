@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from barnabas.coordination.groups.classic.subscriptions import assignment_of, version_of
+from barnabas.coordination.groups.consumer.member import MemberState
 from barnabas.protocol.errors import (
     ErrorCode,
     FencedInstanceId,
@@ -21,8 +23,6 @@ from barnabas.protocol.errors import (
     UnknownServerError,
 )
 from barnabas.protocol.messages.join_group import JoinGroupResponse
-from barnabas.server.groups.classic.subscriptions import assignment_of, version_of
-from barnabas.server.groups.consumer.member import MemberState
 from tests.support.attributes import assert_has
 from tests.support.consumer_groups import ConsumerCoordination, classic, consumer_metadata, offer
 from tests.support.coordination import RANGE

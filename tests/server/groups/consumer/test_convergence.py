@@ -11,8 +11,8 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.coordination.groups.consumer.group import ConsumerGroup
 from barnabas.protocol.errors import FencedMemberEpoch, UnknownMemberId, UnreleasedInstanceId
-from barnabas.server.groups.consumer.group import ConsumerGroup
 from tests.support.consumer_groups import (
     REBALANCE_TIMEOUT_MS,
     ConsumerCoordination,

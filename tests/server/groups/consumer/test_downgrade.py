@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from barnabas.coordination.groups.classic.state import GroupState
+from barnabas.coordination.groups.classic.subscriptions import assignment_of, version_of
+from barnabas.coordination.groups.consumer.group import ConsumerGroup
+from barnabas.coordination.groups.records import GroupRecord
 from barnabas.protocol.errors import ErrorCode, RebalanceInProgress
-from barnabas.server.groups.classic.state import GroupState
-from barnabas.server.groups.classic.subscriptions import assignment_of, version_of
-from barnabas.server.groups.consumer.group import ConsumerGroup
-from barnabas.server.groups.records import GroupRecord
 from tests.support.consumer_groups import ConsumerCoordination, classic, consumer_metadata, offer
 from tests.support.coordination import GROUP, Offer, durable
 

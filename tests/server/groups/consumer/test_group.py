@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.internal_topics.group_records import consumer as schemas
-from barnabas.protocol.structs import replace
-from barnabas.server.groups.consumer.describing import describe, described_error
-from barnabas.server.groups.consumer.group import ConsumerGroup
-from barnabas.server.groups.consumer.member import ClassicMember, ConsumerGroupMember, MemberState
-from barnabas.server.groups.consumer.records import (
+from barnabas.coordination.groups.consumer.describing import describe, described_error
+from barnabas.coordination.groups.consumer.group import ConsumerGroup
+from barnabas.coordination.groups.consumer.member import (
+    ClassicMember,
+    ConsumerGroupMember,
+    MemberState,
+)
+from barnabas.coordination.groups.consumer.records import (
     current_record,
     epoch_record,
     member_record,
@@ -22,10 +23,13 @@ from barnabas.server.groups.consumer.records import (
     target_epoch_record,
     target_record,
 )
-from barnabas.server.groups.modern.records import ModernRecord
-from barnabas.server.groups.modern.subscriptions import ResolvedRegex
-from barnabas.server.groups.records import decode_record
-from barnabas.server.scheduling.turns import finished
+from barnabas.coordination.groups.modern.records import ModernRecord
+from barnabas.coordination.groups.modern.subscriptions import ResolvedRegex
+from barnabas.coordination.groups.records import decode_record
+from barnabas.coordination.steps import finished
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.internal_topics.group_records import consumer as schemas
+from barnabas.protocol.structs import replace
 from tests.support.attributes import assert_has
 from tests.support.consumer_groups import ConsumerCoordination, classic
 from tests.support.coordination import GROUP, TOPIC_ID

@@ -10,9 +10,9 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.coordination.groups.consumer.heartbeats import check_heartbeat
 from barnabas.protocol.errors import FencedMemberEpoch, GroupIdNotFound, GroupMaxSizeReached
 from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from barnabas.server.groups.consumer.heartbeats import check_heartbeat
 from tests.support.consumer_groups import CALLER, ConsumerCoordination
 from tests.support.coordination import GROUP
 from tests.support.refusals import refusal

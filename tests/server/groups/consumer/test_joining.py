@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from barnabas.coordination.groups.consumer.member import MemberState
+from barnabas.coordination.groups.consumer.records import current_record
+from barnabas.coordination.groups.share.group import ShareGroup
+from barnabas.coordination.groups.streams.group import StreamsGroup
 from barnabas.protocol.errors import ErrorCode, FencedMemberEpoch, GroupIdNotFound
 from barnabas.protocol.structs import replace
-from barnabas.server.groups.consumer.member import MemberState
-from barnabas.server.groups.consumer.records import current_record
-from barnabas.server.groups.share.group import ShareGroup
-from barnabas.server.groups.streams.group import StreamsGroup
 from tests.support.attributes import assert_has
 from tests.support.consumer_groups import CALLER, ConsumerCoordination, told
 from tests.support.coordination import GROUP

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.coordination.groups.modern.records import ModernRecord
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.internal_topics.group_records import consumer
-from barnabas.server.groups.modern.records import ModernRecord
 from tests.support.consumer_groups import ConsumerCoordination, told
 from tests.support.coordination import GROUP
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.coordination.groups.modern.records import ModernRecord
+from barnabas.coordination.steps import finished
 from barnabas.protocol.errors import (
     ErrorCode,
     GroupIdNotFound,
@@ -14,8 +16,6 @@ from barnabas.protocol.errors import (
     UnknownMemberId,
 )
 from barnabas.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
-from barnabas.server.groups.modern.records import ModernRecord
-from barnabas.server.scheduling.turns import finished
 from barnabas.storage.producers.entry import SENTINEL
 from tests.support.consumer_groups import ConsumerCoordination, classic
 from tests.support.coordination import GROUP

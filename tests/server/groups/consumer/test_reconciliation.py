@@ -1,5 +1,5 @@
 """
-The next assignment of a member, see ``barnabas.server.groups.consumer.reconciliation``.
+The next assignment of a member, see ``barnabas.coordination.groups.consumer.reconciliation``.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.coordination.groups.consumer.member import ConsumerGroupMember, MemberState
+from barnabas.coordination.groups.consumer.reconciliation import Goal, reconciled
 from barnabas.protocol.errors import FencedMemberEpoch
 from barnabas.protocol.messages.consumer_group_heartbeat import TopicPartitions
-from barnabas.server.groups.consumer.member import ConsumerGroupMember, MemberState
-from barnabas.server.groups.consumer.reconciliation import Goal, reconciled
 
 T, U = UUID(int=1), UUID(int=2)
 STABLE, UNREVOKED, UNRELEASED = (

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from barnabas.coordination.groups.consumer.records import regex_record
+from barnabas.coordination.groups.modern.subscriptions import ResolvedRegex
 from barnabas.protocol.errors import InvalidRegularExpression
-from barnabas.server.groups.consumer.records import regex_record
-from barnabas.server.groups.modern.subscriptions import ResolvedRegex
 from tests.support.attributes import assert_has
 from tests.support.consumer_groups import CALLER, ConsumerCoordination, told
 from tests.support.coordination import GROUP

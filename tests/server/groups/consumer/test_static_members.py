@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.coordination.groups.modern.member import LEAVING_FOR_A_WHILE
+from barnabas.coordination.groups.modern.records import ModernRecord
 from barnabas.protocol.errors import UnknownMemberId
-from barnabas.server.groups.modern.member import LEAVING_FOR_A_WHILE
-from barnabas.server.groups.modern.records import ModernRecord
 from tests.support.attributes import assert_has
 from tests.support.consumer_groups import ConsumerCoordination, check_owners, told
 from tests.support.modern_groups import number_of

@@ -9,15 +9,15 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.coordination.groups.assignors import uniform_assignor
+from barnabas.coordination.groups.assignors.errors import PartitionAssignorError
+from barnabas.coordination.groups.assignors.spec import Assignment, GroupSpec, SubscriptionType
+from barnabas.coordination.groups.consumer.assignors import ASSIGNORS
+from barnabas.coordination.groups.consumer.records import member_record, target_epoch_record
+from barnabas.coordination.groups.modern.records import ModernRecord
+from barnabas.coordination.groups.modern.target import Assignor
 from barnabas.protocol.errors import ErrorCode, UnknownServerError
 from barnabas.protocol.structs import replace
-from barnabas.server.groups.assignors import uniform_assignor
-from barnabas.server.groups.assignors.errors import PartitionAssignorError
-from barnabas.server.groups.assignors.spec import Assignment, GroupSpec, SubscriptionType
-from barnabas.server.groups.consumer.assignors import ASSIGNORS
-from barnabas.server.groups.consumer.records import member_record, target_epoch_record
-from barnabas.server.groups.modern.records import ModernRecord
-from barnabas.server.groups.modern.target import Assignor
 from tests.support.consumer_groups import ConsumerCoordination
 from tests.support.coordination import GROUP
 from tests.support.modern_groups import number_of

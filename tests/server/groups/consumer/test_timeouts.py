@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.coordination.groups.consumer.member import MemberState
 from barnabas.protocol.errors import ErrorCode, UnknownMemberId
-from barnabas.server.groups.consumer.member import MemberState
 from tests.support.consumer_groups import ConsumerCoordination
 
 SESSION_MS = 45_000

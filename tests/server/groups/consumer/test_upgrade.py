@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from barnabas.coordination.groups.assignors.java_order.timeline import timeline_order
+from barnabas.coordination.groups.classic.group import ClassicGroup
+from barnabas.coordination.groups.classic.state import GroupState
+from barnabas.coordination.groups.classic.subscriptions import assignment_bytes
+from barnabas.coordination.groups.consumer.member import MemberState
+from barnabas.coordination.groups.modern.records import ModernRecord, Role
 from barnabas.protocol.errors import ErrorCode, GroupIdNotFound, GroupMaxSizeReached
-from barnabas.server.groups.assignors.java_order.timeline import timeline_order
-from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.classic.state import GroupState
-from barnabas.server.groups.classic.subscriptions import assignment_bytes
-from barnabas.server.groups.consumer.member import MemberState
-from barnabas.server.groups.modern.records import ModernRecord, Role
 from tests.support.attributes import assert_has
 from tests.support.consumer_groups import ROUND_MS, ConsumerCoordination, classic, offer, told
 from tests.support.coordination import GROUP

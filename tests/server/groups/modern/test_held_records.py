@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from barnabas.coordination.groups.member_memory import RECORD_BYTES
+from barnabas.coordination.groups.timeouts import Timeout
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from barnabas.protocol.messages.streams_group_heartbeat import KeyValue
-from barnabas.server.groups.member_memory import RECORD_BYTES
-from barnabas.server.groups.timeouts import Timeout
 from tests.support.consumer_groups import ConsumerCoordination
 from tests.support.coordination import GROUP, Coordination
 from tests.support.group_requests import coordinator_request

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from barnabas.coordination.groups.modern.records import ModernRecord
 from barnabas.protocol.errors import ErrorCode, UnknownMemberId
-from barnabas.server.groups.modern.records import ModernRecord
 from tests.support.consumer_groups import ConsumerCoordination
 from tests.support.coordination import GROUP
 from tests.support.modern_groups import ModernCoordination

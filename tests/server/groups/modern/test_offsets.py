@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from barnabas.coordination.groups.describing import is_listed, listed
+from barnabas.coordination.groups.offsets.fetching import fetch_offsets
+from barnabas.coordination.steps import finished
 from barnabas.protocol.errors import (
     ErrorCode,
     KafkaError,
@@ -16,9 +19,6 @@ from barnabas.protocol.errors import (
     UnsupportedVersion,
 )
 from barnabas.protocol.messages.offset_fetch import OffsetFetchRequestGroup
-from barnabas.server.groups.describing import is_listed, listed
-from barnabas.server.groups.offsets.fetching import fetch_offsets
-from barnabas.server.scheduling.turns import finished
 from tests.support.attributes import assert_has
 from tests.support.consumer_groups import ConsumerCoordination
 from tests.support.coordination import GROUP

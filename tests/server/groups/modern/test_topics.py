@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.server.groups.modern.topics import MOST_FOLLOWED, SubscribedTopics, topic_hash
+from barnabas.coordination.groups.modern.topics import MOST_FOLLOWED, SubscribedTopics, topic_hash
 from tests.support.topic_table import TopicTable
 
 ID = UUID("00112233-4455-6677-8899-aabbccddeeff")

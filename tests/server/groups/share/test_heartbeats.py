@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.server.groups.caller import Caller
+from barnabas.coordination.groups.caller import Caller
 from tests.support.coordination import GROUP
 from tests.support.share_groups import ShareCoordination, share_facts
 

@@ -10,10 +10,14 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.coordination.groups.offsets.deleting import DeletedTopic
+from barnabas.coordination.groups.share.state_partitions import (
+    NO_STATES,
+    StatePartitions,
+    TopicStates,
+)
 from barnabas.protocol.errors import ErrorCode, NotCoordinator
-from barnabas.server.groups.offsets.deleting import DeletedTopic
-from barnabas.server.groups.share.state_partitions import NO_STATES, StatePartitions, TopicStates
-from barnabas.server.groups.share.states import ShareGroupStates
+from barnabas.server.groups.share_states import ShareGroupStates
 from tests.support.share_groups import ShareCoordination
 
 A, B = UUID(int=1), UUID(int=2)

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.coordination.groups.streams.configured_topology import ConfiguredTopology, configured
+from barnabas.coordination.groups.streams.statuses import StatusCode
+from barnabas.coordination.groups.streams.topology import topology_of
 from barnabas.protocol.errors import KafkaError, StreamsInvalidTopology, UnknownServerError
 from barnabas.protocol.messages.streams_group_heartbeat import Subtopology
-from barnabas.server.groups.streams.configured_topology import ConfiguredTopology, configured
-from barnabas.server.groups.streams.statuses import StatusCode
-from barnabas.server.groups.streams.topology import topology_of
 from tests.support.streams_programs import internal, part, topology
 from tests.support.topic_table import TopicTable
 

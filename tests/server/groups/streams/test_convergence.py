@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 
+from barnabas.coordination.groups.streams.group import StreamsGroup
 from barnabas.protocol.errors import FencedMemberEpoch, InvalidRequest, UnknownMemberId
-from barnabas.server.groups.streams.group import StreamsGroup
 from tests.support.coordination import GROUP
 from tests.support.streams_groups import REBALANCE_TIMEOUT_MS, StreamsCoordination, streams_facts
 from tests.support.streams_programs import internal, part, topology

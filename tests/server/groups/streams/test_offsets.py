@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.coordination.groups.describing import is_listed
+from barnabas.coordination.groups.streams.describing import describe
+from barnabas.coordination.steps import finished
 from barnabas.protocol.errors import StaleMemberEpoch
-from barnabas.server.groups.describing import is_listed
-from barnabas.server.groups.streams.describing import describe
-from barnabas.server.scheduling.turns import finished
 from tests.support.coordination import TOPIC_ID
 from tests.support.streams_groups import StreamsCoordination
 from tests.support.streams_programs import internal, part, topology

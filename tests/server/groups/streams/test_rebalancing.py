@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
+from barnabas.coordination.groups.modern.records import ModernRecord
+from barnabas.coordination.groups.streams.member import (
+    AssignedTasks,
+    MemberState,
+    StreamsGroupMember,
+)
+from barnabas.coordination.groups.streams.statuses import StatusCode
+from barnabas.coordination.groups.streams.task_owners import TaskOwners
 from barnabas.protocol.errors import ErrorCode, FencedMemberEpoch
 from barnabas.protocol.internal_topics.group_records import streams as schemas
-from barnabas.server.groups.modern.records import ModernRecord
-from barnabas.server.groups.streams.member import AssignedTasks, MemberState, StreamsGroupMember
-from barnabas.server.groups.streams.statuses import StatusCode
-from barnabas.server.groups.streams.task_owners import TaskOwners
 from tests.support.coordination import GROUP
 from tests.support.some import some
 from tests.support.streams_groups import (

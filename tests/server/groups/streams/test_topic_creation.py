@@ -8,11 +8,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from barnabas.coordination.topics.creation import CreationPlan
 from barnabas.protocol.errors import KafkaError, PolicyViolation, TopicAlreadyExists
 from barnabas.protocol.messages.create_topics import CreatableTopic
-from barnabas.server.groups.streams.topic_creation import MOST_FAILURES, InternalTopicCreation
+from barnabas.server.groups.topic_creation import MOST_FAILURES, InternalTopicCreation
 from barnabas.server.scheduling.background import Background
-from barnabas.server.topics.creation import CreationPlan
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.topic_requests import creatable
 

@@ -18,7 +18,7 @@ main()
 """
 HANDLERS = "barnabas.server.handlers"
 MESSAGES = "barnabas.protocol.messages"
-MOST_OWN = 254
+MOST_OWN = 261
 
 
 class Watched(Barnabas):

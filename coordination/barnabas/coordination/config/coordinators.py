@@ -1,9 +1,15 @@
 """
-Options of consumer groups, offsets and transactions.
+Options of consumer groups, offsets and transactions, and those of all coordinators together.
 """
 
 from __future__ import annotations
 
+from barnabas.coordination.config.group_protocols import (
+    ConsumerProtocolOptions,
+    ShareProtocolOptions,
+    StreamsProtocolOptions,
+)
+from barnabas.coordination.config.share import ShareCoordinatorOptions, SharePartitionOptions
 from barnabas.storage.config.option_values import Update
 from barnabas.storage.config.options import (
     Bool,
@@ -115,3 +121,18 @@ class TransactionOptions(Options):
     transaction_state_log_load_buffer_size: Int = option(
         5 * MiB, "The bytes of a read when __transaction_state is loaded.", at_least=1
     )
+
+
+@section
+class CoordinationOptions(
+    GroupOptions,
+    ConsumerProtocolOptions,
+    ShareProtocolOptions,
+    StreamsProtocolOptions,
+    TransactionOptions,
+    SharePartitionOptions,
+    ShareCoordinatorOptions,
+):
+    """
+    The sections that coordinators read.
+    """

@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from barnabas.coordination.config.coordinators import CoordinationOptions
 from barnabas.coordination.config.groups import GroupConfigOf
-from barnabas.coordination.config.options import CoordinatorOptions
 from barnabas.coordination.coordinator_runtime.executor import Executor
 from barnabas.coordination.coordinator_runtime.result import NOTHING, EncodedRecord
 from barnabas.coordination.coordinator_runtime.timers import Timers
@@ -68,7 +68,7 @@ class ShardState:
     def __init__(
         self,
         timers: Timers,
-        options: CoordinatorOptions,
+        options: CoordinationOptions,
         *,
         executor: Executor,
         topics: SubscribedTopics,

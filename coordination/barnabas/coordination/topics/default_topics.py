@@ -15,13 +15,13 @@ from barnabas.coordination.cluster.topic_names import (
     SHARE_GROUP_STATE_TOPIC,
     TRANSACTION_STATE_TOPIC,
 )
-from barnabas.coordination.config.options import CoordinatorOptions
+from barnabas.coordination.config.coordinators import CoordinationOptions
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
 
 BROKER_DEFAULT: Final = -1
 
 
-def default_topic(name: str, config: CoordinatorOptions) -> CreatableTopic:
+def default_topic(name: str, config: CoordinationOptions) -> CreatableTopic:
     """
     The topic to create for a name.
     """

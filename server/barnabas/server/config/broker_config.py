@@ -10,10 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Self
 
+from barnabas.coordination.config.coordinators import CoordinationOptions
 from barnabas.coordination.config.group_protocols import (
     check_limits,
 )
-from barnabas.coordination.config.options import CoordinatorOptions
 from barnabas.server.config.authorization import AuthorizerOptions
 from barnabas.server.config.connection_limits import (
     listener_connections,
@@ -48,7 +48,7 @@ class BrokerConfig(
     RecordOptions,
     CleanerOptions,
     TopicOptions,
-    CoordinatorOptions,
+    CoordinationOptions,
     OwnOptions,
 ):
     """

@@ -8,8 +8,8 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from barnabas.coordination.config.coordinators import CoordinationOptions
 from barnabas.coordination.config.groups import GroupConfig
-from barnabas.coordination.config.options import CoordinatorOptions
 from barnabas.server.config.broker_config import BrokerConfig
 from barnabas.server.config.client_metrics import ClientMetricsConfig
 from barnabas.server.config.compatibility import INERT_OPTIONS, REFUSED_OPTIONS, REMOVED_OPTIONS
@@ -59,7 +59,7 @@ def overview() -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
 
 def _sections() -> Iterator[type[Options]]:
     for base in BrokerConfig.__bases__:
-        yield from base.__bases__ if base is CoordinatorOptions else (base,)
+        yield from base.__bases__ if base is CoordinationOptions else (base,)
 
 
 def _cells(options: Mapping[str, Option]) -> list[tuple[str, str, str]]:

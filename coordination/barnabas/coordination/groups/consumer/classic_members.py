@@ -19,7 +19,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from barnabas.coordination.config.options import CoordinatorOptions
+from barnabas.coordination.config.coordinators import CoordinationOptions
 from barnabas.coordination.coordinator_runtime.result import (
     NOTHING,
     AppendListener,
@@ -92,7 +92,7 @@ class ClassicMembers:
         rebalancing: Rebalancing,
         fencing: Fencing,
         migration: Migration,
-        options: CoordinatorOptions,
+        options: CoordinationOptions,
     ) -> None:
         self._topics = topics
         self._sessions = sessions

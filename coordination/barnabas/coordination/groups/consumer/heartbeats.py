@@ -16,8 +16,8 @@ import logging
 from collections.abc import Collection
 from typing import Final, TypeAlias
 
+from barnabas.coordination.config.coordinators import CoordinationOptions
 from barnabas.coordination.config.groups import GroupConfigOf
-from barnabas.coordination.config.options import CoordinatorOptions
 from barnabas.coordination.coordinator_runtime.result import NOTHING, CoordinatorResult
 from barnabas.coordination.groups.caller import Caller
 from barnabas.coordination.groups.classic.group import ClassicGroup
@@ -93,7 +93,7 @@ class Heartbeats:
         fencing: Fencing,
         migration: Migration,
         config_of: GroupConfigOf,
-        options: CoordinatorOptions,
+        options: CoordinationOptions,
     ) -> None:
         self._groups = groups
         self._sessions = sessions

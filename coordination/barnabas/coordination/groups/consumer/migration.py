@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
-from barnabas.coordination.config.options import CoordinatorOptions
+from barnabas.coordination.config.coordinators import CoordinationOptions
 from barnabas.coordination.coordinator_runtime.result import CoordinatorResult
 from barnabas.coordination.groups.answers import join_error, sync_error
 from barnabas.coordination.groups.assignors.java_order.timeline import timeline_order
@@ -77,7 +77,7 @@ class Migration:
         groups: Groups,
         topics: SubscribedTopics,
         rebalance: Rebalance,
-        options: CoordinatorOptions,
+        options: CoordinationOptions,
     ) -> None:
         self._groups = groups
         self._topics = topics

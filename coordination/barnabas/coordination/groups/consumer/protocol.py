@@ -13,8 +13,8 @@ The consumer protocol of the groups of one partition, put together (KIP-848).
 
 from __future__ import annotations
 
+from barnabas.coordination.config.coordinators import CoordinationOptions
 from barnabas.coordination.config.groups import GroupConfigOf
-from barnabas.coordination.config.options import CoordinatorOptions
 from barnabas.coordination.coordinator_runtime.executor import Executor
 from barnabas.coordination.coordinator_runtime.timers import Timers
 from barnabas.coordination.groups.classic.rebalance import Rebalance
@@ -43,7 +43,7 @@ class ConsumerProtocol:
         topics: SubscribedTopics,
         config_of: GroupConfigOf,
         rebalance: Rebalance,
-        options: CoordinatorOptions,
+        options: CoordinationOptions,
     ) -> None:
         """
         Args:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 from uuid import UUID
 
+from barnabas.coordination.config.coordinators import CoordinationOptions
 from barnabas.coordination.config.groups import GroupConfigOf
-from barnabas.coordination.config.options import CoordinatorOptions
 from barnabas.coordination.coordinator_runtime.result import CoordinatorResult
 from barnabas.coordination.coordinator_runtime.timers import Timers
 from barnabas.coordination.groups.assignors import simple_assignor
@@ -78,7 +78,7 @@ class ShareHeartbeats:
         timers: Timers,
         topics: SubscribedTopics,
         config_of: GroupConfigOf,
-        options: CoordinatorOptions,
+        options: CoordinationOptions,
     ) -> None:
         self.sessions: MemberSessions[ShareGroup, ShareGroupMember] = MemberSessions(
             groups,

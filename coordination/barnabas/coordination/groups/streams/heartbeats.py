@@ -15,8 +15,8 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from barnabas.coordination.config.coordinators import CoordinationOptions
 from barnabas.coordination.config.groups import GroupConfigOf
-from barnabas.coordination.config.options import CoordinatorOptions
 from barnabas.coordination.coordinator_runtime.result import CoordinatorResult
 from barnabas.coordination.groups.assignors.tasks import TasksTuple
 from barnabas.coordination.groups.caller import Caller
@@ -90,7 +90,7 @@ class Heartbeats:
         rebalancing: Rebalancing,
         fencing: Fencing,
         config_of: GroupConfigOf,
-        options: CoordinatorOptions,
+        options: CoordinationOptions,
     ) -> None:
         self._groups = groups
         self._topics = topics

@@ -10,8 +10,8 @@ The streams protocol of the groups of one partition, put together (KIP-1071).
 
 from __future__ import annotations
 
+from barnabas.coordination.config.coordinators import CoordinationOptions
 from barnabas.coordination.config.groups import GroupConfigOf
-from barnabas.coordination.config.options import CoordinatorOptions
 from barnabas.coordination.coordinator_runtime.timers import Timers
 from barnabas.coordination.groups.groups import Groups
 from barnabas.coordination.groups.modern.topics import SubscribedTopics
@@ -34,7 +34,7 @@ class StreamsProtocol:
         timers: Timers,
         topics: SubscribedTopics,
         config_of: GroupConfigOf,
-        options: CoordinatorOptions,
+        options: CoordinationOptions,
     ) -> None:
         self.sessions = Sessions(
             groups,

@@ -8,9 +8,8 @@ from barnabas.coordination.groups.classic.rebalance import NEW_MEMBER_JOIN_TIMEO
 from barnabas.coordination.groups.classic.state import GroupState
 from barnabas.coordination.groups.describing import describe
 from barnabas.protocol.errors import ErrorCode, RebalanceInProgress, UnknownMemberId
-from barnabas.server.config import BrokerConfig
 from tests.support.attributes import assert_has
-from tests.support.coordination import GROUP, START_MS, Coordination
+from tests.support.coordination import GROUP, START_MS, Coordination, CoordinatorConfig
 from tests.support.some import some
 
 S = GroupState
@@ -389,7 +388,7 @@ class TestTheSizeOfAGroup:
 
     def test_group_max_size_counts_joined_members_during_a_rebalance(self) -> None:
         c, (a, b, d) = stable(3, session_timeout_ms=30_000)
-        c.options = BrokerConfig(group_max_size=2)
+        c.options = CoordinatorConfig(group_max_size=2)
         c.restart()
         assert c.is_in(S.PREPARING_REBALANCE)
 

@@ -25,7 +25,7 @@ from barnabas.protocol.errors import (
     ShareSessionLimitReached,
     ShareSessionNotFound,
 )
-from barnabas.server.config import BrokerConfig
+from tests.support.coordination import CoordinatorConfig
 from tests.support.limits import stated
 
 TOPIC = UUID(int=1)
@@ -143,7 +143,7 @@ def test_session_beyond_the_limit_is_refused() -> None:
 
 def test_partitions_of_all_share_sessions_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stated("share-session-partitions") == module.MOST_PARTITIONS
-    assert stated("share-sessions") == BrokerConfig().group_share_max_share_sessions
+    assert stated("share-sessions") == CoordinatorConfig().group_share_max_share_sessions
     monkeypatch.setattr(module, "MOST_PARTITIONS", 3)
     world = World()
     session = world.begin(ONE, Connection(), 0, 1)

@@ -16,9 +16,9 @@ from barnabas.coordination.share.record_state import AcknowledgeType, RecordStat
 from barnabas.coordination.share.window import ShareWindow
 from barnabas.protocol.errors import InvalidRequest
 from barnabas.protocol.internal_topics.share_state_records import StateBatch
-from barnabas.server.config import BrokerConfig
 from barnabas.storage.segment.fetch_data import AbortedTransaction
 from barnabas.storage.segment.fetched_batches import FetchedBatch
+from tests.support.coordination import CoordinatorConfig
 from tests.support.limits import stated
 from tests.support.share_partition import DrivenPartition
 
@@ -46,7 +46,7 @@ def acquire(
 
 
 def test_no_new_records_are_acquired_beyond_the_in_flight_limit() -> None:
-    assert stated("records-in-flight") == BrokerConfig().group_share_partition_max_record_locks
+    assert stated("records-in-flight") == CoordinatorConfig().group_share_partition_max_record_locks
     driven = partition(most=5)
     assert "0:4:1" == acquire(driven, (0, 4))
     assert not driven.window.can_acquire(driven.max_in_flight)

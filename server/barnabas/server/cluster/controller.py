@@ -224,7 +224,7 @@ class Controller:
         Register this node alone, and lead every partition that has a log here, and no other. That
         is for a log whose changes stay in memory.
         """
-        from barnabas.server.cluster import read_only  # noqa: PLC0415  # few need it
+        from barnabas.coordination.cluster import read_only  # noqa: PLC0415  # few need it
 
         async def present() -> None:
             self._broker_id = node.node_id

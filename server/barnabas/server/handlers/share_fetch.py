@@ -38,8 +38,8 @@ from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import settle
 from barnabas.server.share.contexts import ShareFetchContext, check_renewal, context_of
 from barnabas.server.share.fetching import DelayedShareFetch, ShareFetched
-from barnabas.server.share.partition import SharePartition
 from barnabas.server.share.request_acknowledgements import PendingAcknowledgements, acknowledge
+from barnabas.server.share.served import ServedSharePartition
 
 NO_RECORDS: Final = b""
 
@@ -85,7 +85,7 @@ async def _fetch(
             may_read,
             has_renew=context.version >= FIRST_RENEW_VERSION,
         )
-    partitions: list[SharePartition] = []
+    partitions: list[ServedSharePartition] = []
     if asked.acquires:
         partitions = await asked.locate(broker.share_partitions, broker.partitions, may_read)
     max_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)

@@ -9,7 +9,7 @@ process, and the records are the same.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Final, TypeAlias
 from uuid import UUID
@@ -23,6 +23,7 @@ from barnabas.coordination.share.coordinator.state import (
     StateToWrite,
 )
 from barnabas.coordination.share.keys import SharePartitionKey
+from barnabas.coordination.share.persister import WriteCallback
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import (
     CoordinatorLoadInProgress,
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ShareShard: TypeAlias = CoordinatorShard[ShareCoordinatorState]
-WriteCallback: TypeAlias = Callable[[KafkaError | None], None]
 
 _FIRST_SEQUENCE: Final = 0
 _NOT_READY: Final = (CoordinatorLoadInProgress, CoordinatorNotAvailable, NotCoordinator)

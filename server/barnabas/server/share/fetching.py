@@ -30,7 +30,7 @@ from barnabas.storage.segment.fetched_batches import FetchedBatch, fetched_batch
 from barnabas.storage.segment.offset_metadata import UNKNOWN_OFFSET
 
 if TYPE_CHECKING:
-    from barnabas.server.share.partition import SharePartition
+    from barnabas.server.share.served import ServedSharePartition
     from barnabas.storage.segment.fetch_data import FetchDataInfo
 
 M = TypeVar("M", bound=Message)
@@ -59,7 +59,7 @@ class ShareFetchPlan:
 
     def __init__(
         self,
-        partitions: Sequence[SharePartition],
+        partitions: Sequence[ServedSharePartition],
         member_id: str,
         *,
         isolation: FetchIsolation,
@@ -92,7 +92,9 @@ class ShareFetched:
 
     __slots__ = ("acquired", "error", "records", "share_partition")
 
-    def __init__(self, share_partition: SharePartition, error: KafkaError | None = None) -> None:
+    def __init__(
+        self, share_partition: ServedSharePartition, error: KafkaError | None = None
+    ) -> None:
         self.share_partition = share_partition
         self.error = error
         self.records: FileSlice | None = None
@@ -116,7 +118,7 @@ class _Selected:
         "size",
     )
 
-    def __init__(self, share_partition: SharePartition) -> None:
+    def __init__(self, share_partition: ServedSharePartition) -> None:
         window = share_partition.window
         assert window is not None
         share_partition.is_fetching = True

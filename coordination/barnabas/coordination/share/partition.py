@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from barnabas.coordination.share.aborted import aborted_batches, without_aborted
 from barnabas.coordination.share.acknowledging import Acknowledgement, Acknowledging, StateChange
@@ -36,9 +36,8 @@ from barnabas.protocol.messages.share_fetch import AcquiredRecords
 if TYPE_CHECKING:
     from barnabas.coordination.clock import ServerClock, Timer
     from barnabas.coordination.share.keys import SharePartitionKey
+    from barnabas.coordination.share.persister import Persister
     from barnabas.coordination.share.settings import ShareGroupSettings, ShareSettings
-    from barnabas.server.partitions.partition import Partition
-    from barnabas.server.share.coordinator import ShareCoordinator
     from barnabas.storage.segment.fetch_data import AbortedTransaction
     from barnabas.storage.segment.fetched_batches import FetchedBatch
 
@@ -71,7 +70,40 @@ class ShareWaiter(Protocol):
         """
 
 
-class SharePartition:
+class LogStart(Protocol):
+    """
+    A log that may lose its oldest records.
+    """
+
+    @property
+    def log_start_offset(self) -> int:
+        """
+        The offset of the first record.
+        """
+
+
+class ConsumedPartition(Protocol):
+    """
+    A partition of a topic, as a share-partition uses it.
+    """
+
+    @property
+    def leader_epoch(self) -> int:
+        """
+        The epoch of this broker's leadership.
+        """
+
+    @property
+    def log(self) -> LogStart:
+        """
+        The log with its records.
+        """
+
+
+P = TypeVar("P", bound=ConsumedPartition)
+
+
+class SharePartition(Generic[P]):
     """
     A partition of a topic, as one group consumes it.
 
@@ -87,12 +119,12 @@ class SharePartition:
     def __init__(
         self,
         key: SharePartitionKey,
-        partition: Partition,
+        partition: P,
         *,
-        coordinator: ShareCoordinator,
+        coordinator: Persister,
         settings: ShareSettings,
         clock: ServerClock,
-        fenced: Callable[[SharePartition, KafkaError], None],
+        fenced: Callable[[SharePartition[P], KafkaError], None],
     ) -> None:
         """
         Args:

@@ -6,7 +6,7 @@ They are in the states that the share coordinator keeps. Altering one initialize
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -16,8 +16,7 @@ from barnabas.protocol.structs import NamedTuple
 
 if TYPE_CHECKING:
     from barnabas.coordination.share.groups import ShareGroups
-    from barnabas.server.partitions.partitions import Partitions
-    from barnabas.server.share.coordinator import ShareCoordinator
+    from barnabas.coordination.share.persister import Persister
 
 UNKNOWN: Final = -1
 
@@ -33,10 +32,13 @@ class ShareOffset(NamedTuple):
 
 
 async def describe(
-    key: SharePartitionKey, coordinator: ShareCoordinator, partitions: Partitions
+    key: SharePartitionKey, coordinator: Persister, high_watermark: Callable[[UUID, int], int]
 ) -> ShareOffset:
     """
     How far a group is in a partition. What the coordinator cannot say is no error.
+
+    Args:
+        high_watermark: returns that of a partition, or raises ``KafkaError``.
 
     Raises:
         KafkaError: the end of the partition cannot be had.
@@ -50,8 +52,8 @@ async def describe(
     start_offset, complete = state.start_offset, state.delivery_complete_count
     lag = UNKNOWN
     if UNKNOWN not in (start_offset, complete):
-        log = partitions.expect_by_id(key.topic_id, key.partition).log
-        lag = log.high_watermark - start_offset - complete
+        end = high_watermark(key.topic_id, key.partition)
+        lag = end - start_offset - complete
     return ShareOffset(start_offset, state.leader_epoch, lag)
 
 
@@ -59,7 +61,7 @@ async def alter(
     group_id: str,
     offsets: Mapping[UUID, Mapping[int, int]],
     groups: ShareGroups,
-    coordinator: ShareCoordinator,
+    coordinator: Persister,
 ) -> dict[UUID, dict[int, KafkaError]]:
     """
     Let a group without members begin at other *offsets*; return which partitions have failed.
@@ -86,7 +88,7 @@ async def alter(
 
 
 async def delete(
-    group_id: str, topics: Sequence[UUID], groups: ShareGroups, coordinator: ShareCoordinator
+    group_id: str, topics: Sequence[UUID], groups: ShareGroups, coordinator: Persister
 ) -> dict[UUID, KafkaError | None]:
     """
     Let a group without members forget *topics*; return the error of each, or None.

@@ -39,6 +39,7 @@ from barnabas.coordination.groups.shard_state import ShardState
 from barnabas.coordination.groups.share import describing as share_describing
 from barnabas.coordination.groups.share.group import ShareGroup
 from barnabas.coordination.groups.share.heartbeats import check_heartbeat as check_share_heartbeat
+from barnabas.coordination.groups.share.states import ShareGroupStates
 from barnabas.coordination.groups.streams import describing as streams_describing
 from barnabas.coordination.groups.streams.group import StreamsGroup
 from barnabas.coordination.groups.streams.heartbeats import (
@@ -105,7 +106,6 @@ from barnabas.server.coordinator_runtime.shard import CoordinatorShard, LogForma
 from barnabas.server.coordinator_runtime.shards import Shards
 from barnabas.server.groups.deletion import GroupDeletion
 from barnabas.server.groups.shard import GroupShard
-from barnabas.server.groups.share_states import ShareGroupStates
 from barnabas.server.scheduling.turns import Turns, settle
 from barnabas.storage.producers.entry import VerificationGuard
 

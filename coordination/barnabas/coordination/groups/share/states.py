@@ -1,19 +1,20 @@
 """
 The states of share-partitions, as the group coordinator begins and ends them.
 
-The states themselves are kept by the share coordinator (``barnabas.server.share.coordinator``); a
-group has a record of those that there are.
+The states themselves are kept by the share coordinator (``barnabas.coordination.share``);
+a group has a record of those that there are.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 from barnabas.coordination.coordinator_runtime.result import CoordinatorResult
 from barnabas.coordination.groups.modern.topics import ClusterTopics
+from barnabas.coordination.groups.shards import GroupShards
 from barnabas.coordination.groups.share.group import ShareGroup
 from barnabas.coordination.groups.share.heartbeats import Initialization
 from barnabas.coordination.groups.share.records import state_partitions_record
@@ -24,17 +25,13 @@ from barnabas.coordination.groups.share.state_partitions import (
     TopicStates,
 )
 from barnabas.coordination.share.keys import SharePartitionKey
+from barnabas.coordination.share.persister import Persister
 from barnabas.protocol.errors import (
     ErrorCode,
     FencedStateEpoch,
     GroupIdNotFound,
     KafkaError,
 )
-from barnabas.server.coordinator_runtime.shards import Shards
-from barnabas.server.groups.shard import GroupShard
-
-if TYPE_CHECKING:
-    from barnabas.server.share.coordinator import ShareCoordinator
 
 log = logging.getLogger(__name__)
 
@@ -53,9 +50,9 @@ class ShareGroupStates:
 
     def __init__(
         self,
-        shards: Shards[GroupShard],
+        shards: GroupShards,
         topics: ClusterTopics,
-        coordinator: Callable[[], ShareCoordinator],
+        coordinator: Callable[[], Persister],
     ) -> None:
         """
         Args:

@@ -16,8 +16,8 @@ from barnabas.coordination.groups.share.state_partitions import (
     StatePartitions,
     TopicStates,
 )
+from barnabas.coordination.groups.share.states import ShareGroupStates
 from barnabas.protocol.errors import ErrorCode, NotCoordinator
-from barnabas.server.groups.share_states import ShareGroupStates
 from tests.support.share_groups import ShareCoordination
 
 A, B = UUID(int=1), UUID(int=2)

@@ -8,9 +8,9 @@ The transaction coordinator: it changes a transactional id, writes its state and
     EndTxn         ---+                        +--> prepared --> markers --> completed
     a timeout      ---+
 
-``barnabas.coordination.transactions`` decides the next state of an id (``initializing``, ``adding``,
-``ending``). The coordinator claims the id, writes that state, and answers once it is committed
-(Kafka's ``TransactionCoordinator`` and ``TransactionStateManager``).
+``barnabas.coordination.transactions`` decides the next state of an id. The coordinator claims the
+id, writes that state, and answers once it is committed (Kafka's ``TransactionCoordinator`` and
+``TransactionStateManager``).
 """
 
 from __future__ import annotations

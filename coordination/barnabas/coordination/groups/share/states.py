@@ -1,8 +1,8 @@
 """
 The states of share-partitions, as the group coordinator begins and ends them.
 
-The states themselves are kept by the share coordinator (``barnabas.coordination.share``);
-a group has a record of those that there are.
+The share coordinator keeps the states themselves (``barnabas.coordination.share``). A group has a
+record of those that there are.
 """
 
 from __future__ import annotations

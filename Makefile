@@ -57,7 +57,7 @@ lint: $(VENV)/.checks ## Check style, formatting and spelling
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
 	@echo "lint: codespell"
-	@$(BIN)/codespell *.md docs protocol storage client server pipeline testing benchmarks examples deploy docker
+	@$(BIN)/codespell *.md docs protocol storage client coordination server pipeline testing benchmarks examples deploy docker
 
 types: $(VENV)/.typing ## Check types
 	@echo "types: mypy (one minute the first time, then seconds)"
@@ -109,7 +109,7 @@ release: $(VENV)/.tests $(VENV)/.packaging ## Check, pin and build a release, an
 
 clean: ## Remove .venv, builds and caches, but no data
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	find protocol storage client server pipeline testing tests benchmarks \
+	find protocol storage client coordination server pipeline testing tests benchmarks \
 	  \( -name __pycache__ -o -name '*.so' \) -prune -exec rm -rf {} +
 
 # Each stamp below says that a step of the installation is done. Steps follow each other: two pips must

@@ -23,7 +23,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent
 COPY: Final = ROOT / "build" / "compiled"
-FOLDERS: Final = ("protocol", "storage", "client", "server", "pipeline", "testing")
+FOLDERS: Final = ("protocol", "storage", "client", "coordination", "server", "pipeline", "testing")
 INPUTS: Final = ("pyproject.toml", "hatch_build.py")
 """Files beside the sources that decide how these are compiled."""
 PYTHON: Final = ".python"

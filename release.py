@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parent
-PACKAGES: Final = ("protocol", "storage", "server")
+PACKAGES: Final = ("protocol", "storage", "coordination", "server")
 """
 The folders whose code decides what a log directory contains.
 """

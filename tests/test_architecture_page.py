@@ -30,6 +30,7 @@ CONTRACTS = {
     "testing": "rooms of the testing package",
     "protocol": "rooms of the protocol",
     "storage": "rooms of the storage engine",
+    "coordination": "rooms of coordination",
     "server": "rooms of the server",
     "pipeline": "rooms of the pipeline",
 }

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.server.groups.offsets.offsets import CommittedOffset
+from barnabas.coordination.groups.offsets.offsets import CommittedOffset
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.broker_process import Barnabas
 from tests.support.build import api_request

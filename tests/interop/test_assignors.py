@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.server.groups.assignors.java_order import hashing
+from barnabas.coordination.groups.assignors.java_order import hashing
 from tests.support.group_lives import (
     ASSIGN,
     ChainScript,

@@ -12,6 +12,14 @@ from typing import Any, Final, Self, cast
 
 import pytest
 
+from barnabas.coordination.security.acl.bindings import (
+    CLUSTER_NAME,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
+from barnabas.coordination.security.acl.permissions import SUPPORTED
 from barnabas.protocol import apis
 from barnabas.protocol.codec.schema import Message, replace
 from barnabas.protocol.messages.create_acls import AclCreation, CreateAclsRequest
@@ -21,14 +29,6 @@ from barnabas.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
 )
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
-from barnabas.server.security.acl.bindings import (
-    CLUSTER_NAME,
-    AclOperation,
-    AclPermissionType,
-    PatternType,
-    ResourceType,
-)
-from barnabas.server.security.acl.permissions import SUPPORTED
 from tests.interop.differential.answers import Reader, differences
 from tests.interop.differential.sides import Side
 from tests.support.authorization_requests import DOOMED, MAKERS, OPEN, OTHER, Ids

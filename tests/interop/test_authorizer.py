@@ -12,18 +12,18 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.server.security.acl.acls import Acls
-from barnabas.server.security.acl.authorizer import StandardAuthorizer
-from barnabas.server.security.acl.bindings import (
+from barnabas.coordination.security.acl.acls import Acls
+from barnabas.coordination.security.acl.authorizer import StandardAuthorizer
+from barnabas.coordination.security.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermissionType,
     PatternType,
     ResourceType,
 )
-from barnabas.server.security.acl.permissions import Permission
+from barnabas.coordination.security.acl.permissions import Permission
+from barnabas.coordination.security.principal import KafkaPrincipal
 from barnabas.server.security.host_address import host_address
-from barnabas.server.security.principal import KafkaPrincipal
 from tests.support.java_programs import run_program
 
 pytestmark = pytest.mark.prove

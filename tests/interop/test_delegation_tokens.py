@@ -14,16 +14,16 @@ from typing import Any, Final
 
 import pytest
 
-from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.create_acls import AclCreation, CreateAclsRequest
-from barnabas.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
-from barnabas.protocol.messages.metadata import MetadataRequest
-from barnabas.server.security.acl.bindings import (
+from barnabas.coordination.security.acl.bindings import (
     AclOperation,
     AclPermissionType,
     PatternType,
     ResourceType,
 )
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from barnabas.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
+from barnabas.protocol.messages.metadata import MetadataRequest
 from tests.interop.differential.answers import differences
 from tests.support.apache_kafka import java
 from tests.support.both_brokers import BothBrokers

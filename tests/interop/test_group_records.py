@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from barnabas.coordination.groups.records import GroupRecord, OffsetRecord, decode_record
 from barnabas.protocol.records.batch import RecordBatch, batches
-from barnabas.server.groups.records import GroupRecord, OffsetRecord, decode_record
 from tests.interop.conftest import new_broker
 from tests.support.broker_process import BrokerProcess
 from tests.support.build import api_request

@@ -13,12 +13,15 @@ from typing import TypeAlias, TypeVar
 
 import pytest
 
-from barnabas.server.groups.assignors.java_order import hashing
-from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
-from barnabas.server.groups.assignors.java_order.partition_set import PartitionSet, copied_order
-from barnabas.server.groups.assignors.java_order.priority_queue import PriorityQueue
-from barnabas.server.groups.assignors.java_order.timeline import timeline_order
-from barnabas.server.java_strings import string_hash
+from barnabas.coordination.groups.assignors.java_order import hashing
+from barnabas.coordination.groups.assignors.java_order.hash_order import HashOrder
+from barnabas.coordination.groups.assignors.java_order.partition_set import (
+    PartitionSet,
+    copied_order,
+)
+from barnabas.coordination.groups.assignors.java_order.priority_queue import PriorityQueue
+from barnabas.coordination.groups.assignors.java_order.timeline import timeline_order
+from barnabas.coordination.java_strings import string_hash
 from tests.support.java_programs import run_program
 
 pytestmark = pytest.mark.interop

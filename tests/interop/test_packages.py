@@ -23,7 +23,7 @@ from tests.interop.clients.kafka_python import KafkaPython
 from tests.interop.conftest import needs_program
 from tests.support.broker_process import answers, free_port, wait_for
 from tests.support.commands import output_of
-from tests.support.compiled import compilable
+from tests.support.compiled import FOLDERS, compilable
 from tests.support.docker_image import BASE
 from tests.support.maven import PrerequisiteMissing
 from tests.support.wheel import ROOT, built_wheel, environment, plain_wheel, variables
@@ -41,7 +41,7 @@ def test_wheel_has_packages_licence_and_types_without_tests(wheel: Path) -> None
     packages = {name.split("/")[1] for name in names if name.startswith("barnabas/")}
 
     assert wheel.name.endswith("-py3-none-any.whl")
-    assert {"protocol", "storage", "server", "pipeline"} <= packages
+    assert {*FOLDERS, "testing"} == packages
     assert {f"barnabas/{package}/py.typed" for package in packages} <= set(names)
     assert {"pyspark_barnabas/__init__.py", "pyspark_barnabas/py.typed"} <= set(names)
     tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
@@ -95,7 +95,7 @@ def copy_sources(folder: Path, compiled: set[str]) -> None:
     """
     Copy what a wheel is made of, and leave the mark of modules to compile to those of these names.
     """
-    for package in ("protocol", "storage", "client", "server", "pipeline", "testing"):
+    for package in (*FOLDERS, "testing"):
         built = shutil.ignore_patterns("__pycache__", "*.so")
         shutil.copytree(ROOT / package, folder / package, ignore=built)
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):

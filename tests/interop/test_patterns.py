@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.server.regex.pattern import InvalidPattern, LinearPattern
+from barnabas.coordination.regex.pattern import InvalidPattern, LinearPattern
 from tests.support.apache_kafka import java
 from tests.support.commands import output_of
 from tests.support.java_programs import compiled

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from barnabas.coordination.share.coordinator.records import decode_record
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from barnabas.protocol.records.batch import batches
 from barnabas.protocol.structs import items
-from barnabas.server.share.coordinator.records import decode_record
 from tests.support.both_brokers import BothBrokers
 from tests.support.share_client import PATIENCE_S, ShareClient, topic_id_of
 

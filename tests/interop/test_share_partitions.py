@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.coordination.share.coordinator.batches import combine
 from barnabas.protocol.internal_topics.share_state_records import StateBatch
-from barnabas.server.share.coordinator.batches import combine
 from tests.support.java_programs import run_program
 from tests.support.share_partition import RandomScript
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.server.groups.modern.topics import SubscribedTopics, topic_hash
+from barnabas.coordination.groups.modern.topics import SubscribedTopics, topic_hash
 from tests.support.java_programs import run_program
 from tests.support.topic_table import TopicTable
 

@@ -3,7 +3,7 @@ Whether tests catch faults: runs them against mutations of the product.
 
 ::
 
-    python -m tests.mutations --record tests/storage tests/protocol tests/server
+    python -m tests.mutations --record tests/storage tests/protocol tests/coordination tests/server
     python -m tests.mutations --seed 1 --count 300 --out results.json
     python -m tests.mutations --survivors-of results.json --tests all
     python -m tests.mutations --compare before.json after.json

@@ -14,7 +14,7 @@ from tests.mutations.mutation import Mutation, find_mutations
 
 ROOT: Final = Path(__file__).parent.parent.parent
 
-PACKAGES: Final = ("protocol", "storage", "server", "pipeline")
+PACKAGES: Final = ("protocol", "storage", "coordination", "server", "pipeline")
 """The folders with code that is mutated."""
 
 
@@ -33,7 +33,7 @@ class Area(NamedTuple):
 
 
 _SERVER: Final = "server/barnabas/server"
-_COORDINATION: Final = tuple(
+_SHELLS: Final = tuple(
     f"{_SERVER}/{name}"
     for name in (
         "coordinator_runtime",
@@ -44,11 +44,12 @@ _COORDINATION: Final = tuple(
         "transactions",
     )
 )
+"""The modules of the server that run the coordinators."""
 
 AREAS: Final = {
     "storage": Area(120, ("storage", "protocol")),
-    "coordination": Area(80, _COORDINATION),
-    "server": Area(60, ("server",), without=_COORDINATION),
+    "coordination": Area(80, ("coordination", *_SHELLS)),
+    "server": Area(60, ("server",), without=_SHELLS),
     "pipeline": Area(40, ("pipeline",)),
 }
 

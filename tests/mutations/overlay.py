@@ -17,7 +17,15 @@ from typing import Final, NamedTuple
 
 from tests.mutations.drawing import ROOT
 
-_PACKAGES: Final = ("protocol", "storage", "client", "server", "pipeline", "testing")
+_PACKAGES: Final = (
+    "protocol",
+    "storage",
+    "client",
+    "coordination",
+    "server",
+    "pipeline",
+    "testing",
+)
 _COMPILED: Final = (".so", ".pyd")
 
 

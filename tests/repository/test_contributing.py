@@ -42,7 +42,7 @@ def constant(name: str) -> str:
 
 SOURCES: Final = {
     path.relative_to(ROOT).as_posix(): path.read_text()
-    for folder in ("protocol", "storage", "server", "docs", "tests", "docker")
+    for folder in ("protocol", "storage", "coordination", "server", "docs", "tests", "docker")
     for path in sorted((ROOT / folder).rglob("*"))
     if path.suffix in (".py", ".md", ".js", ".html", ".txt", ".json")
     and path.parent != Path(__file__).parent
@@ -103,5 +103,7 @@ def test_a_path_in_the_text_of_an_answer_exists(kind: str) -> None:
 
 
 def test_every_path_of_the_page_exists() -> None:
-    for path in re.findall(r"`((?:tests|\.github|docs|server|storage|protocol)/[\w./]+)`", PAGE):
+    for path in re.findall(
+        r"`((?:tests|\.github|docs|coordination|server|storage|protocol)/[\w./]+)`", PAGE
+    ):
         assert (ROOT / path).exists(), path

@@ -16,15 +16,14 @@ from uuid import uuid4
 import pytest
 
 from barnabas import server
+from barnabas.coordination.share import sessions as share_sessions
+from barnabas.coordination.share.sessions import ShareSessionKey, ShareSessions
+from barnabas.coordination.text_memory import MOST_BYTES_OF_A_NAME, shortened
 from barnabas.protocol.errors import ShareSessionLimitReached
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.fetch import FetchPartition, FetchTopic
-from barnabas.server.metrics import Metrics
 from barnabas.server.requests.client import Client
 from barnabas.server.security.quotas import counters, limits
-from barnabas.server.share import sessions as share_sessions
-from barnabas.server.share.sessions import ShareSessionKey, ShareSessions
-from barnabas.server.text_memory import MOST_BYTES_OF_A_NAME, shortened
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.limits import stated
 from tests.support.server import fetch_request, running
@@ -87,8 +86,8 @@ def test_a_remembered_function_of_texts_is_called_for_short_ones_only(
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_the_partition_of_a_long_key_is_not_remembered(other: str) -> None:
-    from barnabas.server.coordinator_runtime.partitioning import partition_of  # noqa: PLC0415
-    from barnabas.server.java_strings import string_hash  # noqa: PLC0415
+    from barnabas.coordination.coordinator_runtime.partitioning import partition_of  # noqa: PLC0415
+    from barnabas.coordination.java_strings import string_hash  # noqa: PLC0415
 
     def both(text: str) -> None:
         assert partition_of(text, 7) in range(7)
@@ -121,7 +120,7 @@ def test_counters_of_clients_with_long_names_take_what_the_page_says(other: str)
 @pytest.mark.parametrize("other", OTHERS)
 def test_share_sessions_have_room_for_some_names_only(other: str) -> None:
     assert stated("share-session-names") == share_sessions.MOST_NAME_BYTES
-    kept = ShareSessions(10_000, Metrics(), ended=lambda _: None, emptied=lambda _: None)
+    kept = ShareSessions(10_000, ended=lambda _: None, emptied=lambda _: None)
 
     class Connection:
         def when_closed(self, listener: Callable[[], None], /) -> None:

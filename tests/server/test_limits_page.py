@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.coordination.cluster.request_limits import MAX_CONFIG_VALUE_LENGTH
+from barnabas.coordination.cluster.topic_names import MAX_NAME_LENGTH
+from barnabas.coordination.topics.creation import MAX_PARTITIONS_PER_REQUEST
 from barnabas.protocol.codec.primitives import MAX_STRING_BYTES, uvarint
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from barnabas.server.cluster.controller import MAX_CONFIG_VALUE_LENGTH
-from barnabas.server.cluster.topic_names import MAX_NAME_LENGTH
 from barnabas.server.config import BrokerConfig
-from barnabas.server.topics.creation import MAX_PARTITIONS_PER_REQUEST
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.producers.entry import NUM_BATCHES_TO_RETAIN
 from barnabas.testing.disks.memory import MemoryFiles

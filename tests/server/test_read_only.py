@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import pytest
 
+from barnabas.coordination.security.acl.permissions import READ_TOPIC
+from barnabas.coordination.transactions.ending import end
 from barnabas.protocol import apis
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
@@ -27,8 +29,6 @@ from barnabas.protocol.records.batch import batches, build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.requests.read_only import OF_MEMBERS, READS
 from barnabas.server.requests.registry import HANDLERS
-from barnabas.server.security.acl.permissions import READ_TOPIC
-from barnabas.server.transactions.ending import end
 from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.coordination.coordinator_runtime.memory import MemoryBudget
+from barnabas.coordination.groups.groups import Groups
+from barnabas.coordination.groups.offsets.offsets import OffsetStore
+from barnabas.coordination.groups.records import OffsetRecord
+from barnabas.coordination.share.coordinator.records import ShareRecord
+from barnabas.coordination.share.coordinator.state import ShareCoordinatorState
+from barnabas.coordination.share.keys import SharePartitionKey
+from barnabas.coordination.text_memory import text_bytes
+from barnabas.coordination.transactions.state import TransactionState
+from barnabas.coordination.transactions.transactional_ids import TransactionalIds, TransactionRecord
 from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
 from barnabas.protocol.internal_topics.share_state_records import ShareSnapshotValue
-from barnabas.server.coordinator_runtime.memory import MemoryBudget
-from barnabas.server.groups.groups import Groups
-from barnabas.server.groups.offsets.offsets import OffsetStore
-from barnabas.server.groups.records import OffsetRecord
-from barnabas.server.share.coordinator.records import ShareRecord
-from barnabas.server.share.coordinator.state import ShareCoordinatorState
-from barnabas.server.share.keys import SharePartitionKey
-from barnabas.server.text_memory import text_bytes
-from barnabas.server.transactions.shard import TransactionalIds, TransactionRecord
-from barnabas.server.transactions.state import TransactionState
 from tests.server.transactions.test_memory import of
 
 OTHERS = ["e", "é", "ツ", "𐀀"]

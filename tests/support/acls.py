@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 from uuid import uuid4
 
-from barnabas.protocol.internal_topics.metadata_records import RemoveAccessControlEntryRecord
-from barnabas.server.cluster.image import acl_record
-from barnabas.server.security.acl.bindings import (
+from barnabas.coordination.cluster.image import acl_record
+from barnabas.coordination.security.acl.bindings import (
     CLUSTER_NAME,
     AclBinding,
     AclOperation,
@@ -18,7 +17,8 @@ from barnabas.server.security.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from barnabas.server.security.acl.permissions import CREATE_CLUSTER, Permission
+from barnabas.coordination.security.acl.permissions import CREATE_CLUSTER, Permission
+from barnabas.protocol.internal_topics.metadata_records import RemoveAccessControlEntryRecord
 from tests.support.server import TestBroker
 
 AUTHORIZER = {

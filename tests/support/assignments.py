@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
-from barnabas.server.groups.assignors.spec import (
+from barnabas.coordination.groups.assignors.spec import (
     Assignment,
     GroupSpec,
     MemberSpec,

@@ -14,11 +14,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
+from barnabas.coordination.cluster.image import Topic
+from barnabas.coordination.cluster.lifecycle import ListenerEndpoint, ThisNode
 from barnabas.protocol.codec.schema import Message
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
 from barnabas.server.cluster.formatting import prepare_directories, read_bootstrap
-from barnabas.server.cluster.image import Topic
-from barnabas.server.cluster.lifecycle import ListenerEndpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.dynamic_config.admin import ConfigAdmin

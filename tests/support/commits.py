@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import Unpack
 
+from barnabas.coordination.groups.records import OffsetRecord, encode_record
 from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
 from barnabas.protocol.records.batch import BatchOptions, build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.groups.records import OffsetRecord, encode_record
 from tests.support.group_requests import commit_request
 from tests.support.server import TestBroker
 

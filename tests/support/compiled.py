@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 ROOT: Final = Path(__file__).parents[2]
-FOLDERS: Final = ("protocol", "storage", "client", "server", "pipeline")
+FOLDERS: Final = ("protocol", "storage", "client", "coordination", "server", "pipeline")
 
 
 def compilable() -> list[Path]:

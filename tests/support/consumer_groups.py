@@ -8,6 +8,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 from uuid import UUID
 
+from barnabas.coordination.groups.caller import Caller
+from barnabas.coordination.groups.classic.subscriptions import assignment_bytes
+from barnabas.coordination.groups.consumer.group import ConsumerGroup
+from barnabas.coordination.groups.consumer.heartbeats import check_heartbeat
+from barnabas.coordination.groups.consumer.member import ConsumerGroupMember
+from barnabas.coordination.groups.modern.records import ModernRecord
+from barnabas.coordination.groups.shard_state import ShardState
 from barnabas.protocol.codec.codec import encode
 from barnabas.protocol.consumer_protocol import ConsumerProtocolSubscription
 from barnabas.protocol.messages.consumer_group_heartbeat import (
@@ -15,13 +22,6 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from barnabas.protocol.messages.offset_commit import OffsetCommitResponse
-from barnabas.server.groups.caller import Caller
-from barnabas.server.groups.classic.subscriptions import assignment_bytes
-from barnabas.server.groups.consumer.group import ConsumerGroup
-from barnabas.server.groups.consumer.heartbeats import check_heartbeat
-from barnabas.server.groups.consumer.member import ConsumerGroupMember
-from barnabas.server.groups.modern.records import ModernRecord
-from barnabas.server.groups.shard_state import ShardState
 from tests.support.build import build
 from tests.support.coordination import GROUP, Offer
 from tests.support.modern_groups import ModernCoordination

@@ -9,32 +9,34 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
-from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages.join_group import JoinGroupResponse
-from barnabas.protocol.messages.leave_group import LeaveGroupResponse, MemberIdentity
-from barnabas.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from barnabas.protocol.messages.sync_group import SyncGroupResponse
-from barnabas.protocol.records.batch import NO_PRODUCER_ID
-from barnabas.server.config import BrokerConfig
-from barnabas.server.config.groups import GroupConfig
-from barnabas.server.coordinator_runtime.errors import coordinator_error
-from barnabas.server.coordinator_runtime.result import CoordinatorResult
-from barnabas.server.coordinator_runtime.timers import TimedOperation, TimerQueue
-from barnabas.server.groups.caller import Caller
-from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.classic.state import GroupState
-from barnabas.server.groups.memory import GroupMemory
-from barnabas.server.groups.modern.topics import SubscribedTopics
-from barnabas.server.groups.records import (
+from barnabas.coordination.config.coordinators import CoordinationOptions
+from barnabas.coordination.config.groups import GroupConfig
+from barnabas.coordination.coordinator_runtime.errors import coordinator_error
+from barnabas.coordination.coordinator_runtime.result import CoordinatorResult
+from barnabas.coordination.coordinator_runtime.timers import TimedOperation, TimerQueue
+from barnabas.coordination.groups.caller import Caller
+from barnabas.coordination.groups.classic.group import ClassicGroup
+from barnabas.coordination.groups.classic.state import GroupState
+from barnabas.coordination.groups.memory import GroupMemory
+from barnabas.coordination.groups.modern.topics import SubscribedTopics
+from barnabas.coordination.groups.records import (
     CoordinatorRecord,
     GroupResult,
     OffsetRecord,
     decode_record,
     encode_record,
 )
-from barnabas.server.groups.shard_state import ShardState
-from barnabas.server.groups.timeouts import TimerKey
-from barnabas.server.scheduling.turns import finished
+from barnabas.coordination.groups.shard_state import ShardState
+from barnabas.coordination.groups.timeouts import TimerKey
+from barnabas.coordination.steps import finished
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.join_group import JoinGroupResponse
+from barnabas.protocol.messages.leave_group import LeaveGroupResponse, MemberIdentity
+from barnabas.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from barnabas.protocol.messages.sync_group import SyncGroupResponse
+from barnabas.protocol.records.batch import NO_PRODUCER_ID
+from barnabas.storage.config.options import table
+from barnabas.storage.units import MiB
 from tests.support.build import build
 from tests.support.group_requests import heartbeat_request, join_request, sync_request
 from tests.support.topic_table import TopicTable
@@ -44,8 +46,16 @@ R = TypeVar("R")
 START_MS = 1_700_000_000_000
 GROUP = "group"
 TOPIC_ID = UUID("00112233-4455-6677-8899-aabbccddeeff")
+MEMORY = 256 * MiB
 Offer = tuple[tuple[str, bytes], ...]
 RANGE: Offer = (("range", b"range of anybody"),)
+
+
+@table
+class CoordinatorConfig(CoordinationOptions):
+    """
+    The configuration of a coordinator without a broker.
+    """
 
 
 def subscription(*topics: str) -> bytes:
@@ -118,14 +128,14 @@ class Coordination:
 
     Args:
         topics: numbers of partitions, by name.
-        options: those of ``BrokerConfig``, by attribute.
+        options: those of ``CoordinatorConfig``, by attribute.
     """
 
     def __init__(self, topics: Mapping[str, int] | None = None, **options: Any) -> None:
-        self.options = BrokerConfig(**options)
+        self.options = CoordinatorConfig(**options)
         self.now_ms = START_MS
         self.queue: TimerQueue[TimerKey, TimedOperation] = TimerQueue(lambda: self.now_ms / 1000)
-        self.memory = GroupMemory(self.options.barnabas_max_coordinator_bytes)
+        self.memory = GroupMemory(MEMORY)
         self.topics = TopicTable()
         self.group_configs: dict[str, GroupConfig] = {}
         self.executor = Work(self.write)

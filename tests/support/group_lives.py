@@ -8,14 +8,14 @@ import random
 from itertools import product
 from uuid import UUID
 
-from barnabas.server.groups.assignors import (
+from barnabas.coordination.groups.assignors import (
     range_assignor,
     simple_assignor,
     sticky_assignor,
     uniform_assignor,
 )
-from barnabas.server.groups.assignors.members import member_order
-from barnabas.server.groups.assignors.spec import (
+from barnabas.coordination.groups.assignors.members import member_order
+from barnabas.coordination.groups.assignors.spec import (
     Assignment,
     GroupSpec,
     MemberSpec,
@@ -23,7 +23,7 @@ from barnabas.server.groups.assignors.spec import (
     TopicIds,
     is_same,
 )
-from barnabas.server.groups.assignors.tasks import (
+from barnabas.coordination.groups.assignors.tasks import (
     NO_TASKS,
     StreamsMemberSpec,
     SubtopologySpec,

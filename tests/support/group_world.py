@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 from uuid import UUID
 
-from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
+from barnabas.coordination.cluster.topic_names import GROUP_METADATA_TOPIC
+from barnabas.coordination.config.groups import GroupConfig
 from barnabas.server.config import BrokerConfig
-from barnabas.server.config.groups import GroupConfig
 from barnabas.server.groups.coordinator import GroupCoordinator
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.scheduling.background import Background

@@ -8,9 +8,9 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
+from barnabas.coordination.groups.modern.records import ModernRecord
+from barnabas.coordination.groups.records import CoordinatorRecord, GroupRecord
 from barnabas.protocol.internal_topics import group_records as schemas
-from barnabas.server.groups.modern.records import ModernRecord
-from barnabas.server.groups.records import CoordinatorRecord, GroupRecord
 from tests.support.coordination import GROUP, Coordination
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any
 
+from barnabas.coordination.steps import finished
 from barnabas.protocol.apis import API_VERSIONS
 from barnabas.protocol.codec.codec import decode, encode
 from barnabas.protocol.codec.schema import Message
@@ -19,7 +20,7 @@ from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.error_response import error_response
 from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.requests.route import Route
-from barnabas.server.scheduling.turns import Turns, finished
+from barnabas.server.scheduling.turns import Turns
 
 LISTENER = Listener("PLAINTEXT", "127.0.0.1", 0, "127.0.0.1", 0)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from barnabas.coordination.clock import ServerClock
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages.fetch import FetchRequest, FetchTopic
 from barnabas.protocol.messages.list_offsets import ListOffsetsRequest
@@ -19,7 +20,6 @@ from barnabas.protocol.messages.produce import ProduceRequest, TopicProduceData
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.broker import Broker
-from barnabas.server.clock import ServerClock
 from barnabas.server.config import BrokerConfig
 from barnabas.server.requests.broker_parts import BrokerParts
 from barnabas.storage.cleaner.pool import LogCleaner

@@ -8,17 +8,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
+from barnabas.coordination.groups.caller import Caller
+from barnabas.coordination.groups.shard_state import ShardState
+from barnabas.coordination.groups.share.group import ShareGroup
+from barnabas.coordination.groups.share.heartbeats import Initialization, check_heartbeat
+from barnabas.coordination.groups.share.member import ShareGroupMember
+from barnabas.coordination.groups.share.records import state_partitions_record
+from barnabas.coordination.groups.share.state_partitions import StatePartitions
 from barnabas.protocol.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
-from barnabas.server.groups.caller import Caller
-from barnabas.server.groups.shard_state import ShardState
-from barnabas.server.groups.share.group import ShareGroup
-from barnabas.server.groups.share.heartbeats import Initialization, check_heartbeat
-from barnabas.server.groups.share.member import ShareGroupMember
-from barnabas.server.groups.share.records import state_partitions_record
-from barnabas.server.groups.share.state_partitions import StatePartitions
 from tests.support.coordination import GROUP
 from tests.support.modern_groups import ModernCoordination
 

@@ -8,15 +8,15 @@ import random
 from collections.abc import Callable, Iterator
 from itertools import count
 
+from barnabas.coordination.share.aborted import aborted_batches, without_aborted
+from barnabas.coordination.share.acknowledging import Acknowledgement, Acknowledging, StateChange
+from barnabas.coordination.share.acquiring import AcquireRequest, acquire
+from barnabas.coordination.share.in_flight import InFlightBatch
+from barnabas.coordination.share.window import ShareWindow
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.internal_topics.share_state_records import StateBatch
 from barnabas.protocol.records.batch import build_batch_with_offsets
 from barnabas.protocol.records.record import Record
-from barnabas.server.share.aborted import aborted_batches, without_aborted
-from barnabas.server.share.acknowledging import Acknowledgement, Acknowledging, StateChange
-from barnabas.server.share.acquiring import AcquireRequest, acquire
-from barnabas.server.share.in_flight import InFlightBatch
-from barnabas.server.share.window import ShareWindow
 from barnabas.storage.segment.fetch_data import AbortedTransaction
 from barnabas.storage.segment.fetched_batches import FetchedBatch
 

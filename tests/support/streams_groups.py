@@ -7,6 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
+from barnabas.coordination.groups.caller import Caller
+from barnabas.coordination.groups.shard_state import ShardState
+from barnabas.coordination.groups.streams.group import StreamsGroup
+from barnabas.coordination.groups.streams.heartbeats import check_heartbeat
+from barnabas.coordination.groups.streams.member import StreamsGroupMember
 from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.protocol.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
@@ -14,11 +19,6 @@ from barnabas.protocol.messages.streams_group_heartbeat import (
     TaskIds,
     Topology,
 )
-from barnabas.server.groups.caller import Caller
-from barnabas.server.groups.shard_state import ShardState
-from barnabas.server.groups.streams.group import StreamsGroup
-from barnabas.server.groups.streams.heartbeats import check_heartbeat
-from barnabas.server.groups.streams.member import StreamsGroupMember
 from tests.support.coordination import GROUP
 from tests.support.modern_groups import ModernCoordination
 from tests.support.streams_programs import READER

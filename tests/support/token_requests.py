@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from barnabas.coordination.security.principal import parse_principal
 from barnabas.protocol.codec.schema import Message
-from barnabas.server.security.principal import parse_principal
 from tests.support.build import api_request
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from barnabas.coordination.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.protocol.records.batch import batches
-from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from tests.support.group_requests import committed_request, coordinator_request
 from tests.support.server import (
     PATIENCE,

@@ -202,7 +202,7 @@ def test_only_one_module_of_the_broker_imports_time() -> None:
     """
     importing = [
         str(path.relative_to(ROOT))
-        for package in ("protocol", "storage", "server", "testing")
+        for package in ("protocol", "storage", "coordination", "server", "testing")
         for path in sorted((ROOT / package).rglob("*.py"))
         if re.search(r"^\s*(import time\b|from time import)", path.read_text(), re.MULTILINE)
     ]

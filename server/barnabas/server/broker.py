@@ -15,13 +15,14 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from barnabas.coordination.clock import ServerClock
+from barnabas.coordination.cluster.features import TRANSACTION_VERSION
+from barnabas.coordination.cluster.image import MetadataImage
+from barnabas.coordination.cluster.lifecycle import ListenerEndpoint, ThisNode
 from barnabas.protocol.errors import KafkaStorageError
-from barnabas.server.clock import EventLoopClock, ServerClock
+from barnabas.server.clock import EventLoopClock
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
-from barnabas.server.cluster.features import TRANSACTION_VERSION
 from barnabas.server.cluster.formatting import read_bootstrap
-from barnabas.server.cluster.image import MetadataImage
-from barnabas.server.cluster.lifecycle import ListenerEndpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.config.listeners import SECURITY_PROTOCOLS
@@ -63,15 +64,15 @@ from barnabas.storage.units import counted
 from barnabas.storage.uuids import random_uuid
 
 if TYPE_CHECKING:
-    from barnabas.server.cluster.delegation_tokens import DelegationTokens
+    from barnabas.coordination.cluster.delegation_tokens import DelegationTokens
+    from barnabas.coordination.security.acl.authorizer import StandardAuthorizer
+    from barnabas.coordination.security.sasl.credentials import TokenLogin
+    from barnabas.coordination.security.sasl.decoys import Decoys, ScramCredential
     from barnabas.server.dynamic_config.admin import ConfigAdmin
     from barnabas.server.forecast.forecasts import Forecasts
     from barnabas.server.http.listener import HttpListener
     from barnabas.server.network.latencies import Latencies
     from barnabas.server.network.resources import Dispatch
-    from barnabas.server.security.acl.authorizer import StandardAuthorizer
-    from barnabas.server.security.sasl.decoys import Decoys, ScramCredential
-    from barnabas.server.security.sasl.scram import TokenLogin
 
 logger = logging.getLogger(__name__)
 
@@ -560,7 +561,7 @@ class Broker:
     def _authorizer(self, image: MetadataImage) -> StandardAuthorizer | None:
         if not self.config.authorizer_class_name:
             return None
-        from barnabas.server.security.acl.authorizer import (  # noqa: PLC0415  # few have one
+        from barnabas.coordination.security.acl.authorizer import (  # noqa: PLC0415  # few have one
             StandardAuthorizer,
         )
 
@@ -572,7 +573,7 @@ class Broker:
         )
 
     def _scram_credential(self, mechanism: str, user: str) -> ScramCredential | None:
-        from barnabas.server.cluster.scram_credentials import (  # noqa: PLC0415  # few need it
+        from barnabas.coordination.cluster.scram_credentials import (  # noqa: PLC0415  # few need it
             scram_credential,
         )
 
@@ -585,10 +586,10 @@ class Broker:
         directory, which stays the same. A client needs Describe on the cluster to see it, and with
         that it may list the users as well.
         """
-        from barnabas.server.cluster.scram_credentials import (  # noqa: PLC0415  # few need it
+        from barnabas.coordination.cluster.scram_credentials import (  # noqa: PLC0415  # few need it
             CredentialShapes,
         )
-        from barnabas.server.security.sasl.decoys import Decoys, fresh_secret  # noqa: PLC0415
+        from barnabas.coordination.security.sasl.decoys import Decoys, fresh_secret  # noqa: PLC0415
 
         assert self.parts is not None, "clients are served"
         ids = self.parts.log_manager.directories.ids
@@ -605,7 +606,7 @@ class Broker:
         """
         The delegation tokens; created by the first who asks.
         """
-        from barnabas.server.cluster.delegation_tokens import (  # noqa: PLC0415  # few ask
+        from barnabas.coordination.cluster.delegation_tokens import (  # noqa: PLC0415  # few ask
             DelegationTokens,
             TokenLifetimes,
         )

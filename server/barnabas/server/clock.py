@@ -9,36 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
-from barnabas.storage.clock import Clock, SystemClock
-
-
-class Timer(Protocol):
-    """
-    A callback that is scheduled and can be cancelled.
-    """
-
-    def cancel(self) -> None:
-        """
-        Prevent the call; no effect after it has happened.
-        """
-
-
-class ServerClock(Clock, Protocol):
-    """
-    A clock with timers, which call back on the event loop's thread.
-    """
-
-    def call_later(self, seconds: float, callback: Callable[..., Any], *args: Any) -> Timer:
-        """
-        Call *callback* with *args* once, *seconds* from now.
-        """
-
-    async def sleep(self, seconds: float) -> None:
-        """
-        Return *seconds* from now.
-        """
+from barnabas.coordination.clock import Timer
+from barnabas.storage.clock import SystemClock
 
 
 class EventLoopClock(SystemClock):

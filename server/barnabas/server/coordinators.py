@@ -13,27 +13,27 @@ from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from barnabas.protocol.errors import CoordinatorNotAvailable
-from barnabas.server.cluster.topic_names import (
+from barnabas.coordination.cluster.topic_names import (
     GROUP_METADATA_TOPIC,
     SHARE_GROUP_STATE_TOPIC,
     TRANSACTION_STATE_TOPIC,
 )
+from barnabas.protocol.errors import CoordinatorNotAvailable
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock
-    from barnabas.server.cluster.image import Topic
+    from barnabas.coordination.clock import ServerClock
+    from barnabas.coordination.cluster.image import Topic
+    from barnabas.coordination.config.groups import GroupConfig
+    from barnabas.coordination.coordinator_runtime.memory import MemoryBudget
+    from barnabas.coordination.share.groups import ShareGroups
     from barnabas.server.config import BrokerConfig
-    from barnabas.server.config.groups import GroupConfig
-    from barnabas.server.coordinator_runtime.memory import MemoryBudget
     from barnabas.server.groups.coordinator import GroupCoordinator
-    from barnabas.server.groups.streams.topic_creation import InternalTopicCreation
+    from barnabas.server.groups.topic_creation import InternalTopicCreation
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.scheduling.background import Background
     from barnabas.server.scheduling.turns import Turns
-    from barnabas.server.share.coordinator.coordinator import ShareCoordinator
-    from barnabas.server.share.groups import ShareGroups
+    from barnabas.server.share.coordinator import ShareCoordinator
     from barnabas.server.share.manager import SharePartitionManager
     from barnabas.server.topics.topics import Topics
     from barnabas.server.transactions.coordinator import TransactionCoordinator
@@ -128,13 +128,13 @@ class Coordinators:
 
     @cached_property
     def streams_topics(self) -> InternalTopicCreation:
-        from barnabas.server.groups.streams import topic_creation
+        from barnabas.server.groups import topic_creation
 
         return topic_creation.InternalTopicCreation(self._topics, self._background, self._clock)
 
     @cached_property
     def shares(self) -> ShareCoordinator:
-        from barnabas.server.share.coordinator import coordinator as share_coordinator
+        from barnabas.server.share import coordinator as share_coordinator
 
         made = share_coordinator.ShareCoordinator(
             options=self._options,
@@ -149,7 +149,7 @@ class Coordinators:
         return made
 
     def _budget(self, what: str) -> MemoryBudget:
-        from barnabas.server.coordinator_runtime.memory import MemoryBudget
+        from barnabas.coordination.coordinator_runtime.memory import MemoryBudget
 
         return MemoryBudget(what, self._options.barnabas_max_coordinator_bytes)
 

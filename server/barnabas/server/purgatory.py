@@ -14,11 +14,12 @@ from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from barnabas.server.scheduling.turns import TURN_S, finished_unless
+from barnabas.coordination.steps import finished_unless
+from barnabas.server.scheduling.turns import TURN_S
 from barnabas.storage.clock import perf_counter
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock, Timer
+    from barnabas.coordination.clock import ServerClock, Timer
     from barnabas.server.partitions.watch import Watch
 
 logger = logging.getLogger(__name__)

@@ -39,9 +39,10 @@ class BrokerFault:
 _LOG: Final = "storage/barnabas/storage/log/"
 _PRODUCERS: Final = "storage/barnabas/storage/producers/"
 _SERVER: Final = "server/barnabas/server/"
+_COORDINATION: Final = "coordination/barnabas/coordination/"
 _REBUILD: Final = _LOG + "batch_rebuild.py"
-_ENDING: Final = _SERVER + "transactions/ending.py"
-_RECONCILIATION: Final = _SERVER + "groups/consumer/reconciliation.py"
+_ENDING: Final = _COORDINATION + "transactions/ending.py"
+_RECONCILIATION: Final = _COORDINATION + "groups/consumer/reconciliation.py"
 
 FAULTS: Final = (
     BrokerFault(
@@ -138,7 +139,7 @@ FAULTS: Final = (
         {"outputs_match_inputs"},
         (0, 2),
         Change(
-            _SERVER + "groups/offsets/offsets.py",
+            _COORDINATION + "groups/offsets/offsets.py",
             "            if committed:\n",
             "            if True:\n",
         ),
@@ -148,7 +149,7 @@ FAULTS: Final = (
         {"finished_records_are_not_delivered_again"},
         (11, 10),
         Change(
-            _SERVER + "share/record_state.py",
+            _COORDINATION + "share/record_state.py",
             "AcknowledgeType.ACCEPT: RecordState.ACKNOWLEDGED",
             "AcknowledgeType.ACCEPT: RecordState.AVAILABLE",
         ),
@@ -200,7 +201,7 @@ FAULTS: Final = (
         {"groups_skip_nothing", "commits_are_kept"},
         (2,),
         Change(
-            _SERVER + "groups/offsets/fetching.py",
+            _COORDINATION + "groups/offsets/fetching.py",
             "committed_offset=offset.offset,",
             "committed_offset=offset.offset + 1,",
         ),
@@ -210,7 +211,7 @@ FAULTS: Final = (
         {"old_members_cannot_commit"},
         (31,),
         Change(
-            _SERVER + "groups/classic/group.py",
+            _COORDINATION + "groups/classic/group.py",
             "        if generation_id != self.generation_id:\n            raise IllegalGeneration",
             "",
         ),
@@ -221,7 +222,9 @@ FAULTS: Final = (
         {"epochs_of_groups_rise"},
         (10,),
         Change(
-            _SERVER + "groups/persistence.py", "generation_id=value.generation,", "generation_id=0,"
+            _COORDINATION + "groups/persistence.py",
+            "generation_id=value.generation,",
+            "generation_id=0,",
         ),
         is_certain=False,
     ),

@@ -20,7 +20,7 @@ from tests.support.broker_process import Barnabas
 from tests.support.commands import output_of
 
 ROOT: Final = Path(__file__).parents[3]
-PACKAGES: Final = ("protocol", "storage", "server")
+PACKAGES: Final = ("protocol", "storage", "coordination", "server")
 
 COMMITS: Final = {
     "first-broker": "e58aa670e8f50cc4f8f8dabe9ee9374854c1ba37",
@@ -45,7 +45,10 @@ def unpack(version: str, target: Path) -> Path:
         .decode()
         .strip()
     )
-    with tarfile.open(fileobj=io.BytesIO(_git("archive", commit, *PACKAGES))) as archive:
+    # The first versions have no folder for coordination.
+    there = set(_git("ls-tree", "--name-only", commit).decode().split())
+    packages = [package for package in PACKAGES if package in there]
+    with tarfile.open(fileobj=io.BytesIO(_git("archive", commit, *packages))) as archive:
         archive.extractall(target, filter="data")
     return target
 

@@ -14,11 +14,11 @@ from typing import Final
 
 import pytest
 
+from barnabas.coordination.cluster.record_frames import FRAME_VERSION, encode_record
 from barnabas.protocol.codec.primitives import uvarint
 from barnabas.protocol.internal_topics import metadata_records
 from barnabas.protocol.records.batch import batches, build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.cluster.record_frames import FRAME_VERSION, encode_record
 from tests.interop.clients.base import CODECS
 from tests.interop.pinned.directory import (
     ARCHIVES,

@@ -10,6 +10,7 @@ from tests.interop.sweep.sweep import OFTEN, ONCE, UNREAD, Way
 from tests.mutations.overlay import Change
 
 _SERVER: Final = "server/barnabas/server/"
+_COORDINATION: Final = "coordination/barnabas/coordination/"
 _RECORDS: Final = "storage/barnabas/storage/segment/records.py"
 _OUTLINES: Final = "        return self.batch_at(header).outlines()\n"
 
@@ -70,7 +71,7 @@ FAULTS: Final = (
         Change(
             _SERVER + "coordinator_runtime/executor.py",
             "result = await self._turns.aside(work, WorkKind.COORDINATOR)",
-            "from barnabas.server.scheduling.turns import finished\n\n"
+            "from barnabas.coordination.steps import finished\n\n"
             "            result = finished(work())",
         ),
         is_quick=True,
@@ -84,7 +85,7 @@ FAULTS: Final = (
             "matches = await context.broker.turns.aside(\n"
             "            matching, WorkKind.REQUEST, lambda: client.is_closing\n"
             "        )",
-            "from barnabas.server.scheduling.turns import finished\n\n"
+            "from barnabas.coordination.steps import finished\n\n"
             "        matches = finished(matching())",
         ),
     ),
@@ -114,7 +115,7 @@ FAULTS: Final = (
         "create_delegation_token",
         OFTEN,
         Change(
-            _SERVER + "cluster/delegation_tokens.py",
+            _COORDINATION + "cluster/delegation_tokens.py",
             "    def _check_room(self, requester: str, size: int) -> None:\n",
             "    def _check_room(self, requester: str, size: int) -> None:\n        return\n",
         ),
@@ -124,7 +125,7 @@ FAULTS: Final = (
         "init_producer_id",
         OFTEN,
         Change(
-            _SERVER + "text_memory.py",
+            _COORDINATION + "text_memory.py",
             "return _MORE_OF_A_TEXT + MOST_BYTES_OF_A_CHARACTER * len(text)",
             "return len(text)",
         ),

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from barnabas.coordination.security.acl.permissions import READ_TOPIC, WRITE_TOPIC, Permission
 from barnabas.protocol.errors import ErrorCode
 from barnabas.server.network.registry import CROWD
-from barnabas.server.security.acl.permissions import READ_TOPIC, WRITE_TOPIC, Permission
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.acls import AUTHORIZER, allow, allow_only, create_topics, revoke_all
 from tests.support.server import (

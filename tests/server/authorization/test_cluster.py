@@ -4,11 +4,11 @@ from typing import Final
 
 import pytest
 
-from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.errors import ErrorCode
-from barnabas.server.security.acl.permissions import (
+from barnabas.coordination.security.acl.permissions import (
     ALTER_CONFIGS_TOPIC,
 )
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.errors import ErrorCode
 from tests.support.acls import AUTHORIZER, allow, create_topics
 from tests.support.config_requests import (
     SET,

@@ -5,14 +5,14 @@ from typing import Any, Final
 
 import pytest
 
-from barnabas.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from barnabas.server.security.acl.permissions import (
+from barnabas.coordination.security.acl.permissions import (
     ALTER_CONFIGS_GROUP,
     DESCRIBE_GROUP,
     DESCRIBE_TOPIC,
     READ_GROUP,
 )
+from barnabas.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.support.acls import AUTHORIZER, EVERYTHING, allow_only
 from tests.support.group_requests import coordinator_request
 from tests.support.server import TestBroker, running

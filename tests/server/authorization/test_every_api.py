@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import pytest
 
+from barnabas.coordination.security.acl.bindings import AclOperation, ResourceType
+from barnabas.coordination.security.acl.permissions import DESCRIBE_TOPIC, Permission
 from barnabas.protocol import apis
 from barnabas.protocol.codec.schema import Array, Message, Struct, fields
 from barnabas.protocol.errors import ErrorCode
@@ -29,8 +31,6 @@ from barnabas.protocol.messages.share_group_describe import ShareGroupDescribeRe
 from barnabas.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from barnabas.server.requests.authorization import NOTHING
 from barnabas.server.requests.registry import HANDLERS
-from barnabas.server.security.acl.bindings import AclOperation, ResourceType
-from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC, Permission
 from tests.support.acls import AUTHORIZER, EVERYTHING, allow_only, create_topics
 from tests.support.authorization_requests import DOOMED, MAKERS, MISSING, OPEN, OTHER, Ids
 from tests.support.group_requests import commit_request, coordinator_request

@@ -4,9 +4,9 @@ from typing import Any, Final
 
 import pytest
 
+from barnabas.coordination.cluster.features import GROUP_VERSION, SHARE_VERSION, STREAMS_VERSION
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import REQUESTS
-from barnabas.server.cluster.features import GROUP_VERSION, SHARE_VERSION, STREAMS_VERSION
 from tests.support.cluster_requests import features
 from tests.support.group_requests import coordinator_request
 from tests.support.messages import Samples

@@ -11,12 +11,9 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
-from barnabas.protocol.messages.list_groups import ListGroupsRequest
-from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from barnabas.server.security.acl.bindings import CLUSTER_NAME
-from barnabas.server.security.acl.permissions import (
+from barnabas.coordination.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from barnabas.coordination.security.acl.bindings import CLUSTER_NAME
+from barnabas.coordination.security.acl.permissions import (
     DELETE_GROUP,
     DESCRIBE_CLUSTER,
     DESCRIBE_GROUP,
@@ -24,6 +21,9 @@ from barnabas.server.security.acl.permissions import (
     READ_GROUP,
     READ_TOPIC,
 )
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
+from barnabas.protocol.messages.list_groups import ListGroupsRequest
 from tests.support.acls import AUTHORIZER, EVERYTHING, Right, allow_only
 from tests.support.build import api_request, named
 from tests.support.group_requests import (

@@ -11,13 +11,13 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
-from barnabas.server.security.acl.permissions import (
+from barnabas.coordination.security.acl.permissions import (
     READ_TOPIC,
     WRITE_TOPIC,
     WRITE_TRANSACTIONAL_ID,
 )
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from tests.support.acls import (
     AUTHORIZER,
     EVERYTHING,

@@ -4,18 +4,18 @@ from typing import Any, Final
 
 import pytest
 
-from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
-from barnabas.protocol.messages.streams_group_heartbeat import Topology
-from barnabas.server.groups.streams.statuses import StatusCode
-from barnabas.server.security.acl.bindings import CLUSTER_NAME
-from barnabas.server.security.acl.permissions import (
+from barnabas.coordination.groups.streams.statuses import StatusCode
+from barnabas.coordination.security.acl.bindings import CLUSTER_NAME
+from barnabas.coordination.security.acl.permissions import (
     CREATE_CLUSTER,
     CREATE_TOPIC,
     DESCRIBE_GROUP,
     DESCRIBE_TOPIC,
     READ_GROUP,
 )
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
+from barnabas.protocol.messages.streams_group_heartbeat import Topology
 from tests.support.acls import AUTHORIZER, EVERYTHING, Right, allow_only, create_topics
 from tests.support.group_requests import coordinator_request
 from tests.support.server import TestBroker

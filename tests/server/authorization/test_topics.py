@@ -10,14 +10,14 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.codec.schema import ZERO_UUID, Message
-from barnabas.protocol.errors import ErrorCode
-from barnabas.server.security.acl.bindings import CLUSTER_NAME
-from barnabas.server.security.acl.permissions import (
+from barnabas.coordination.security.acl.bindings import CLUSTER_NAME
+from barnabas.coordination.security.acl.permissions import (
     CREATE_CLUSTER,
     CREATE_TOPIC,
     DESCRIBE_TOPIC,
 )
+from barnabas.protocol.codec.schema import ZERO_UUID, Message
+from barnabas.protocol.errors import ErrorCode
 from tests.support.acls import AUTHORIZER, Rights, allow_only, create_topics
 from tests.support.server import TestBroker, metadata_request
 from tests.support.wire_client import WireClient

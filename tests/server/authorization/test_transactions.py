@@ -5,15 +5,15 @@ from typing import Any, Final
 
 import pytest
 
-from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
-from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
-from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
-from barnabas.server.security.acl.permissions import (
+from barnabas.coordination.coordinator_runtime.producer import ProducerIdAndEpoch
+from barnabas.coordination.security.acl.permissions import (
     DESCRIBE_TOPIC,
     DESCRIBE_TRANSACTIONAL_ID,
     READ_TOPIC,
     WRITE_TRANSACTIONAL_ID,
 )
+from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.support.acls import AUTHORIZER, EVERYTHING, Right, allow_only
 from tests.support.group_requests import coordinator_request
 from tests.support.refusals import codes

@@ -8,14 +8,14 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.coordination.cluster.acl_changes import creation, deletion
+from barnabas.coordination.cluster.image import Versioned
+from barnabas.coordination.security.acl.acls import Acls
+from barnabas.coordination.security.acl.bindings import AclBinding, AclBindingFilter
+from barnabas.coordination.steps import finished
 from barnabas.protocol.errors import InvalidRequest, PolicyViolation
-from barnabas.server.cluster.acl_changes import creation, deletion
-from barnabas.server.cluster.image import Versioned
 from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.errors import CloseConnection
-from barnabas.server.scheduling.turns import finished
-from barnabas.server.security.acl.acls import Acls
-from barnabas.server.security.acl.bindings import AclBinding, AclBindingFilter
 
 ANY = 1
 EVERY = AclBindingFilter(ANY, None, ANY, None, None, ANY, ANY)

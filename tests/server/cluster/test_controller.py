@@ -5,12 +5,12 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.coordination.cluster.image import Versioned
+from barnabas.coordination.cluster.record_frames import decode_record
 from barnabas.protocol.errors import CorruptMessage
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.records.batch import HEADER_SIZE, batches
 from barnabas.server.cluster.formatting import prepare_directories
-from barnabas.server.cluster.image import Versioned
-from barnabas.server.cluster.record_frames import decode_record
 from barnabas.server.cluster.snapshots import find_snapshots
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from barnabas.coordination.cluster.errors import UnknownMetadataRecord
 from barnabas.protocol.errors import CorruptMessage
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.records.batch import CRC_AT, batches
-from barnabas.server.cluster.errors import UnknownMetadataRecord
 from barnabas.server.cluster.formatting import (
     default_bootstrap,
     prepare_directories,

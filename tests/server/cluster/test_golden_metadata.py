@@ -14,14 +14,14 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.coordination.cluster.image import MetadataImage, Versioned
+from barnabas.coordination.cluster.record_frames import decode_record, encode_record
+from barnabas.coordination.cluster.replay import Replay
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.records.batch import RecordBatch, batches
 from barnabas.protocol.structs import replace
 from barnabas.server.cluster.formatting import default_bootstrap, read_bootstrap
-from barnabas.server.cluster.image import MetadataImage, Versioned
-from barnabas.server.cluster.record_frames import decode_record, encode_record
-from barnabas.server.cluster.replay import Replay
 from barnabas.server.cluster.snapshots import SnapshotId, find_snapshots, read_snapshot
 from barnabas.storage.fs.disk import DiskFiles
 from tests.support.some import some

@@ -10,6 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from barnabas.coordination.cluster.errors import ForeignQuorum, InconsistentSnapshots
+from barnabas.coordination.cluster.image import Versioned
+from barnabas.coordination.cluster.record_frames import divided_batches
 from barnabas.protocol.errors import (
     InvalidRecord,
     InvalidRequest,
@@ -19,10 +22,7 @@ from barnabas.protocol.errors import (
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.records.batch import batches
 from barnabas.protocol.records.control import ControlRecordType
-from barnabas.server.cluster.errors import ForeignQuorum, InconsistentSnapshots
-from barnabas.server.cluster.image import Versioned
 from barnabas.server.cluster.metadata_log import MetadataLog
-from barnabas.server.cluster.record_frames import divided_batches
 from barnabas.server.cluster.snapshots import SnapshotId, snapshot_batches, write_snapshot
 from barnabas.server.config import BrokerConfig
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles

@@ -6,11 +6,11 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.coordination.cluster.image import Versioned
 from barnabas.protocol.errors import CorruptMessage
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.records.batch import CRC_AT, batches
 from barnabas.protocol.records.control import ControlRecordType
-from barnabas.server.cluster.image import Versioned
 from barnabas.server.cluster.snapshots import (
     SnapshotId,
     find_snapshots,

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.coordination.config.groups import GroupConfig
 from barnabas.server.config import BrokerConfig, Listener, load_settings
 from barnabas.server.config.authorization import OF_THE_AUTHORIZER
 from barnabas.server.config.client_metrics import ClientMetricsConfig
 from barnabas.server.config.compatibility import INERT_OPTIONS, REFUSED_OPTIONS
 from barnabas.server.config.dynamic_only import DynamicOnlyOptions
-from barnabas.server.config.groups import GroupConfig
 from barnabas.server.config.reference import reference
 from barnabas.storage.config.option_values import ConfigError, InvalidValue, UnknownOption, Update
 from barnabas.storage.config.options import Options

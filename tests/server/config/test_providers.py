@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from barnabas.server.cluster.image import ConfigResourceType
+from barnabas.coordination.cluster.image import ConfigResourceType
 from barnabas.server.config import Settings, load_settings
 from barnabas.server.config.providers import resolver
 from barnabas.storage.config.option_values import ConfigError

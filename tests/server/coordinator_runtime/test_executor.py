@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from barnabas.coordination.coordinator_runtime.result import NOTHING, CoordinatorResult
+from barnabas.coordination.steps import checkpoint
 from barnabas.server.coordinator_runtime.executor import TurnsExecutor
-from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
 from barnabas.server.scheduling import turns
-from barnabas.server.scheduling.turns import PLACES, Turns, checkpoint
+from barnabas.server.scheduling.turns import PLACES, Turns
 from tests.support.server import until
 
 TICK_S = 0.0001

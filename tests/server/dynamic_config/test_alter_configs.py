@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from barnabas.coordination.cluster.image import Versioned
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.internal_topics.metadata_records import ClearElrRecord
 from barnabas.server.cluster.controller import Controller
-from barnabas.server.cluster.image import Versioned
 from barnabas.server.dynamic_config.admin.changes import ConfigChange, changed_value
 from barnabas.testing.disks.crashable import CrashableFiles
 from tests.support.cluster_node import ClusterNode, ask, started

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import pytest
 
-from barnabas.server.cluster.image import ConfigResourceType, MetadataImage, config_record
+from barnabas.coordination.cluster.image import ConfigResourceType, MetadataImage, config_record
+from barnabas.coordination.config.groups import GroupConfig, within_limits
 from barnabas.server.config import BrokerConfig
-from barnabas.server.config.groups import GroupConfig, within_limits
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.groups import GroupConfigs
 from barnabas.storage.config.option_values import ConfigError

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from barnabas.coordination.cluster.image import MetadataImage
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.cleaner import cleaner_settings, configure_cleaner
 from barnabas.storage.cleaner.settings import CleanerSettings

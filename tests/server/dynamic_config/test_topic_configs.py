@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from barnabas.coordination.cluster.image import MetadataImage
 from barnabas.protocol.errors import InvalidConfig
 from barnabas.protocol.internal_topics import metadata_records as records
-from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.config import BrokerConfig
 from barnabas.server.dynamic_config.brokers import BrokerConfigs, ConfigSource
 from barnabas.server.dynamic_config.topics import TopicConfigs

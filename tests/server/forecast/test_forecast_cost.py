@@ -12,10 +12,10 @@ from typing import Final
 
 import pytest
 
+from barnabas.coordination.groups.offsets.offsets import CommittedOffset
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.server.broker import Broker
 from barnabas.server.forecast.forecasts import MOST_FOLLOWED
-from barnabas.server.groups.offsets.offsets import CommittedOffset
 from barnabas.storage.forecast.forecast import ForecastVerdict
 from tests.support.limits import stated
 from tests.support.server import START_MS, TestBroker, batch, running

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from barnabas.protocol.errors import CoordinatorNotAvailable, ErrorCode
 from barnabas.server.groups.deletion import GroupDeletion
-from barnabas.server.groups.shard_state import GroupShard
+from barnabas.server.groups.shard import GroupShard
 
 
 def no_shard(group_id: str) -> GroupShard:

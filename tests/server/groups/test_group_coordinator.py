@@ -10,6 +10,11 @@ from uuid import UUID
 import pytest
 import pytest_asyncio
 
+from barnabas.coordination.coordinator_runtime.partitioning import partition_of
+from barnabas.coordination.groups.caller import Caller
+from barnabas.coordination.groups.offsets import deleting
+from barnabas.coordination.groups.offsets.deleting import DeletedTopic
+from barnabas.coordination.steps import finished
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import (
     CoordinatorLoadInProgress,
@@ -28,11 +33,7 @@ from barnabas.protocol.messages.offset_fetch import (
 )
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.coordinator_runtime.partitioning import partition_of
-from barnabas.server.groups.caller import Caller
-from barnabas.server.groups.offsets import deleting
-from barnabas.server.groups.offsets.deleting import DeletedTopic
-from barnabas.server.scheduling.turns import TURN_S, Turns, finished
+from barnabas.server.scheduling.turns import TURN_S, Turns
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.producers.append_origin import AppendOrigin
 from tests.support.build import build

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.coordination.coordinator_runtime.memory import MemoryBudget
+from barnabas.coordination.groups.consumer.group import ConsumerGroup
+from barnabas.coordination.groups.offsets.offsets import OffsetStore
+from barnabas.coordination.groups.records import OffsetRecord, encode_record
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
 from barnabas.protocol.records.batch import NO_PRODUCER_ID
 from barnabas.server.config import BrokerConfig
-from barnabas.server.coordinator_runtime.memory import MemoryBudget
-from barnabas.server.groups.consumer.group import ConsumerGroup
-from barnabas.server.groups.offsets.offsets import OffsetStore
-from barnabas.server.groups.records import OffsetRecord, encode_record
 from tests.support.build import api_request
 from tests.support.consumer_groups import ConsumerCoordination
 from tests.support.coordination import Coordination

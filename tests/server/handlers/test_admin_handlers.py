@@ -11,6 +11,7 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.coordination.cluster.lifecycle import controlled_shutdown
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import (
     ErrorCode,
@@ -25,7 +26,6 @@ from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsResponse,
 )
 from barnabas.protocol.messages.metadata import MetadataResponse
-from barnabas.server.cluster.lifecycle import controlled_shutdown
 from barnabas.storage.config.log_config import LogConfig
 from tests.support.build import api_request, named
 from tests.support.cluster_node import ClusterNode, ask, started

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.coordination.cluster.scram_credentials import scram_credentials
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.messages.alter_user_scram_credentials import (
@@ -19,7 +20,6 @@ from barnabas.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
-from barnabas.server.cluster.scram_credentials import scram_credentials
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.cluster_node import NODE_ID, ClusterNode, ask, started

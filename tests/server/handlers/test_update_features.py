@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from barnabas.coordination.cluster.image import ConfigResourceType
 from barnabas.protocol.errors import ErrorCode
-from barnabas.server.cluster.image import ConfigResourceType
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.cluster_node import ClusterNode, ask, started
 from tests.support.cluster_requests import features

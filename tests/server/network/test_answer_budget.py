@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 import pytest
 
+from barnabas.coordination.steps import checkpoint
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.create_topics import CreateTopicsRequest
@@ -38,7 +39,7 @@ from barnabas.server.network.sender import BUFFER_BYTES, SHORT_BYTES, Sender
 from barnabas.server.network.splice import RecordPipe
 from barnabas.server.requests import answer_room
 from barnabas.server.requests.answer_room import ENTRY_BYTES, FREE_BYTES
-from barnabas.server.scheduling.turns import Turns, checkpoint
+from barnabas.server.scheduling.turns import Turns
 from barnabas.storage.segment.fetch_data import FileSlice
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.server.network.test_connection import Numbers, Server, framed, turns

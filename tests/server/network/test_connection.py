@@ -21,6 +21,7 @@ from typing import Any, Final, Self, cast
 
 import pytest
 
+from barnabas.coordination.steps import checkpoint
 from barnabas.protocol.framing import FIRST_ROOM_BYTES
 from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.fetch.stored_records import StoredRecords
@@ -41,7 +42,7 @@ from barnabas.server.requests import client as requests_client
 from barnabas.server.requests.context import Effects
 from barnabas.server.requests.errors import CloseConnection, Outcome
 from barnabas.server.resources.descriptors import LEAST_FILES
-from barnabas.server.scheduling.turns import SLOW_S, Turns, Work, checkpoint, settle
+from barnabas.server.scheduling.turns import SLOW_S, Turns, Work, settle
 from barnabas.server.security.host_address import host_address
 from barnabas.server.security.security import Security
 from barnabas.storage.fs.disk import MAPS_KEEP_DESCRIPTORS

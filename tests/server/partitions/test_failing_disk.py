@@ -11,14 +11,14 @@ from typing import cast
 
 import pytest
 
+from barnabas.coordination.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from barnabas.coordination.coordinator_runtime.partitioning import partition_of
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
 from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.server.clock import EventLoopClock
-from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from barnabas.server.coordinator_runtime.partitioning import partition_of
 from barnabas.server.coordinators import CoordinatorType
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.manual_clock import ManualClock

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pytest
 
+from barnabas.coordination.steps import checkpoint
 from barnabas.protocol.codec.schema import fields
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.create_topics import CreateTopicsRequest
@@ -16,7 +17,6 @@ from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.requests.timing import timed
-from barnabas.server.scheduling.turns import checkpoint
 from tests.support.quotas import ANYBODY, set_quotas, waits
 from tests.support.server import (
     TestBroker,

@@ -12,11 +12,11 @@ from typing import Final, TypeVar
 
 import pytest
 
+from barnabas.coordination.regex.pattern import InvalidPattern, LinearPattern
 from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
 from barnabas.server.config.client_metrics import ClientMetricsConfig
-from barnabas.server.regex.pattern import InvalidPattern, LinearPattern
 from barnabas.storage.config.option_values import ConfigError
 from tests.server.requests.test_absurd_requests import TRIES, Broker, longest_turn, turn_of
 from tests.support.limits import stated

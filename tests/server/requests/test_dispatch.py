@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from barnabas.coordination.steps import finished
 from barnabas.protocol.codec.codec import decode, encode
 from barnabas.protocol.errors import ErrorCode, RebalanceInProgress
 from barnabas.protocol.messages.api_versions import ApiVersionsResponse
@@ -22,7 +23,7 @@ from barnabas.server.requests.dispatch import Dispatcher
 from barnabas.server.requests.error_response import error_response
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import HANDLERS, Handler, Registration
-from barnabas.server.scheduling.turns import Turns, finished
+from barnabas.server.scheduling.turns import Turns
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.requests import a_client
 from tests.support.samples import sample

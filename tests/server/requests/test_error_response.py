@@ -11,6 +11,7 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.coordination.steps import finished
 from barnabas.protocol import apis
 from barnabas.protocol.codec.codec import decode, encode
 from barnabas.protocol.codec.schema import fields, replace
@@ -24,7 +25,6 @@ from barnabas.protocol.messages.describe_log_dirs import DescribeLogDirsResult
 from barnabas.server.requests.error_response import error_response
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import HANDLERS
-from barnabas.server.scheduling.turns import finished
 from tests.support.messages import Samples
 
 GOLDEN: Final = {

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.coordination.steps import finished
 from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -16,7 +17,6 @@ from barnabas.protocol.messages.offset_commit import (
 )
 from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.release import AT_ONCE, released
-from barnabas.server.scheduling.turns import finished
 
 MANY = 10 * AT_ONCE
 

@@ -8,14 +8,8 @@ import asyncio
 
 import pytest
 
-from barnabas.server.scheduling.turns import (
-    TURN_S,
-    Turns,
-    await_each,
-    checkpoint,
-    finished,
-    map_in_turns,
-)
+from barnabas.coordination.steps import await_each, checkpoint, finished, map_in_turns
+from barnabas.server.scheduling.turns import TURN_S, Turns
 from tests.support.server import until
 
 STEPS_PER_TURN = 2

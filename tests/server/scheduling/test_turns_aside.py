@@ -14,19 +14,10 @@ from time import perf_counter, thread_time
 
 import pytest
 
-from barnabas.server.regex.pattern import LinearPattern
+from barnabas.coordination.regex.pattern import LinearPattern
+from barnabas.coordination.steps import InSteps, checkpoint, finished_unless
 from barnabas.server.scheduling import turns as turns_module
-from barnabas.server.scheduling.turns import (
-    PLACES,
-    SLOW_S,
-    InSteps,
-    PlaceLost,
-    Turns,
-    Work,
-    WorkKind,
-    checkpoint,
-    finished_unless,
-)
+from barnabas.server.scheduling.turns import PLACES, SLOW_S, PlaceLost, Turns, Work, WorkKind
 from tests.support.limits import stated
 from tests.support.server import until
 

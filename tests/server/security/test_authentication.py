@@ -9,10 +9,11 @@ from typing import Final
 
 import pytest
 
+from barnabas.coordination.security.principal import KafkaPrincipal
+from barnabas.coordination.security.sasl.decoys import ScramCredential
 from barnabas.protocol import apis
 from barnabas.protocol.errors import ErrorCode
 from barnabas.server.security.errors import AuthenticationFailed
-from barnabas.server.security.principal import KafkaPrincipal
 from barnabas.server.security.sasl import scram
 from barnabas.server.security.sasl.authentication import (
     LEAST_PAUSE_S,
@@ -20,7 +21,6 @@ from barnabas.server.security.sasl.authentication import (
     Mechanism,
     Verdict,
 )
-from barnabas.server.security.sasl.decoys import ScramCredential
 from barnabas.server.security.sasl.mechanism import SaslServer
 from barnabas.server.security.sasl.oauthbearer import (
     BearerToken,

@@ -11,6 +11,10 @@ from typing import Any, Final, TypeVar
 
 import pytest
 
+from barnabas.coordination.cluster import delegation_tokens
+from barnabas.coordination.cluster.delegation_tokens import MAX_TOKEN_BYTES_OF_A_REQUESTER
+from barnabas.coordination.security.principal import KafkaPrincipal
+from barnabas.coordination.security.sasl.credentials import NeedsWork
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.internal_topics.metadata_records import (
     DelegationTokenRecord,
@@ -21,11 +25,7 @@ from barnabas.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from barnabas.protocol.messages.metadata import MetadataRequest
-from barnabas.server.cluster import delegation_tokens
-from barnabas.server.cluster.delegation_tokens import MAX_TOKEN_BYTES_OF_A_REQUESTER
-from barnabas.server.security.principal import KafkaPrincipal
 from barnabas.server.security.sasl import scram
-from barnabas.server.security.sasl.mechanism import NeedsWork
 from barnabas.storage.uuids import parse_uuid
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.limits import stated

@@ -11,8 +11,9 @@ from typing import Final
 
 import pytest
 
+from barnabas.coordination.security.sasl.credentials import TokenLogin, derived_credential
 from barnabas.server.security.errors import AuthenticationFailed
-from barnabas.server.security.sasl.scram import ScramSaslServer, TokenLogin, derived_credential
+from barnabas.server.security.sasl.scram import ScramSaslServer
 from tests.support.sasl_client import NONCE
 
 MECHANISM: Final = "SCRAM-SHA-256"

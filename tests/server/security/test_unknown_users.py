@@ -11,20 +11,21 @@ from typing import Any, Final
 
 import pytest
 
+from barnabas.coordination.cluster.image import MetadataImage
+from barnabas.coordination.cluster.scram_credentials import (
+    MOST_SHAPES,
+    CredentialShapes,
+    ScramMechanism,
+)
+from barnabas.coordination.security.sasl.credentials import TokenLogin, derived_credential
+from barnabas.coordination.security.sasl.decoys import Decoys, ScramCredential, Shape, shape_of
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.internal_topics.metadata_records import (
     RemoveUserScramCredentialRecord,
     UserScramCredentialRecord,
 )
-from barnabas.server.cluster.image import MetadataImage
-from barnabas.server.cluster.scram_credentials import (
-    MOST_SHAPES,
-    CredentialShapes,
-    ScramMechanism,
-)
 from barnabas.server.security.errors import AuthenticationFailed
-from barnabas.server.security.sasl.decoys import Decoys, ScramCredential, Shape, shape_of
-from barnabas.server.security.sasl.scram import ScramSaslServer, TokenLogin, derived_credential
+from barnabas.server.security.sasl.scram import ScramSaslServer
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.sasl_client import NONCE, SaslClient, add_scram_user
 from tests.support.server import TestBroker, running

@@ -8,6 +8,20 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.coordination.coordinator_runtime.loading import LaterRecord
+from barnabas.coordination.coordinator_runtime.memory import MemoryBudget
+from barnabas.coordination.share.coordinator.records import (
+    ShareRecord,
+    decode_record,
+    encode_record,
+)
+from barnabas.coordination.share.coordinator.state import (
+    MOST_BATCHES,
+    ShareCoordinatorState,
+    ShareResult,
+    StateToWrite,
+)
+from barnabas.coordination.share.keys import SharePartitionKey, parse_coordinator_key
 from barnabas.protocol.errors import CoordinatorNotAvailable, DecodeError, InvalidRequest
 from barnabas.protocol.internal_topics.share_state_records import (
     ShareSnapshotValue,
@@ -16,16 +30,6 @@ from barnabas.protocol.internal_topics.share_state_records import (
 )
 from barnabas.protocol.structs import replace
 from barnabas.server.config import BrokerConfig
-from barnabas.server.coordinator_runtime.loading import LaterRecord
-from barnabas.server.coordinator_runtime.memory import MemoryBudget
-from barnabas.server.share.coordinator.records import ShareRecord, decode_record, encode_record
-from barnabas.server.share.coordinator.state import (
-    MOST_BATCHES,
-    ShareCoordinatorState,
-    ShareResult,
-    StateToWrite,
-)
-from barnabas.server.share.keys import SharePartitionKey, parse_coordinator_key
 from tests.support.limits import stated
 from tests.support.traced import memory_taken_by
 

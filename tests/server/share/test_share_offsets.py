@@ -9,16 +9,16 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.coordination.share.groups import PartitionsByTopic
+from barnabas.coordination.share.keys import SharePartitionKey
+from barnabas.coordination.share.offsets import UNKNOWN, ShareOffset, alter, delete, describe
 from barnabas.protocol.errors import (
     ErrorCode,
     FencedStateEpoch,
     NonEmptyGroup,
     UnknownTopicOrPartition,
 )
-from barnabas.server.share.coordinator.coordinator import ShareCoordinator
-from barnabas.server.share.groups import PartitionsByTopic
-from barnabas.server.share.keys import SharePartitionKey
-from barnabas.server.share.offsets import UNKNOWN, ShareOffset, alter, delete, describe
+from barnabas.server.share.coordinator import ShareCoordinator
 from tests.support.server import TestBroker
 from tests.support.share_client import ShareClient
 
@@ -136,9 +136,12 @@ async def test_share_lag_counts_unfinished_records(broker: TestBroker, share: Sh
     await share.write(GROUP, [(4, 6, 2, 1)], start_offset=4, delivery_complete_count=3)
     key = SharePartitionKey(GROUP, share.topic_id, 0)
 
-    found = await describe(key, coordinator_of(broker), broker.inside.partitions)
+    def high_watermark(topic_id: UUID, index: int) -> int:
+        return broker.inside.partitions.expect_by_id(topic_id, index).log.high_watermark
+
+    found = await describe(key, coordinator_of(broker), high_watermark)
     other = SharePartitionKey("other", share.topic_id, 0)
-    nothing = await describe(other, coordinator_of(broker), broker.inside.partitions)
+    nothing = await describe(other, coordinator_of(broker), high_watermark)
 
     assert ShareOffset(4, 0, 3) == found
     assert ShareOffset(UNKNOWN, 0, UNKNOWN) == nothing

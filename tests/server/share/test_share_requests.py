@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from barnabas.coordination.cluster.image import ConfigResourceType
+from barnabas.coordination.cluster.topic_names import SHARE_GROUP_STATE_TOPIC
+from barnabas.coordination.share.keys import SharePartitionKey
 from barnabas.protocol.errors import (
     CoordinatorLoadInProgress,
     CorruptMessage,
@@ -22,10 +25,7 @@ from barnabas.protocol.errors import (
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
 from barnabas.protocol.records.batch import batches, build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.cluster.image import ConfigResourceType
-from barnabas.server.cluster.topic_names import SHARE_GROUP_STATE_TOPIC
 from barnabas.server.share import fetching
-from barnabas.server.share.keys import SharePartitionKey
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.crash.group_clients import ShareGroupClient

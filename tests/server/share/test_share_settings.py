@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.server.config.groups import GroupConfig
+from barnabas.coordination.config.groups import GroupConfig
+from barnabas.coordination.share.settings import ShareSettings
 from barnabas.server.share.offset_reset import duration_ms
-from barnabas.server.share.settings import ShareSettings
 from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from tests.support.server import broker_config

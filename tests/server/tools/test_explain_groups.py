@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import pytest
 
+from barnabas.coordination.coordinator_runtime.partitioning import partition_of
+from barnabas.coordination.groups.records import OffsetRecord, encode_record
 from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
 from barnabas.protocol.records.batch import BatchOptions, build_batch
 from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.coordinator_runtime.partitioning import partition_of
-from barnabas.server.groups.records import OffsetRecord, encode_record
 from barnabas.storage.explain.wording.forecast import forecast_json
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.producers.append_origin import AppendOrigin

@@ -8,8 +8,8 @@ import errno
 
 import pytest
 
+from barnabas.coordination.topics.creation import check_directory_names
 from barnabas.protocol.errors import ErrorCode, InvalidPartitions
-from barnabas.server.topics.creation import check_directory_names
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.testing.disks.failing import FailingFiles
 from tests.support.cluster_node import ask, started

@@ -11,14 +11,14 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.errors import ErrorCode, NotLeaderOrFollower
-from barnabas.protocol.internal_topics import metadata_records as records
-from barnabas.server.cluster.image import Topic, Versioned
-from barnabas.server.cluster.partition_registration import (
+from barnabas.coordination.cluster.image import Topic, Versioned
+from barnabas.coordination.cluster.partition_registration import (
     NO_LEADER,
     LeaderRecoveryState,
     PartitionRegistration,
 )
+from barnabas.protocol.errors import ErrorCode, NotLeaderOrFollower
+from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.attributes import assert_has

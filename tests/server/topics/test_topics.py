@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.coordination.cluster.image import Topic
 from barnabas.protocol.errors import (
     ErrorCode,
     NotLeaderOrFollower,
@@ -15,7 +16,6 @@ from barnabas.protocol.errors import (
 )
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.cluster.image import Topic
 from barnabas.server.topics import topics
 from barnabas.storage.errors import TooManyOpenFiles
 from barnabas.storage.topic_partition import TopicPartition

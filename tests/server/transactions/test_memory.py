@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.coordination.coordinator_runtime.memory import MemoryBudget
+from barnabas.coordination.coordinator_runtime.result import CoordinatorResult
+from barnabas.coordination.transactions.records import encode_key, encode_value
+from barnabas.coordination.transactions.state import TransactionState
+from barnabas.coordination.transactions.transaction import Transaction
+from barnabas.coordination.transactions.transactional_ids import TransactionalIds, TransactionRecord
 from barnabas.protocol.errors import CoordinatorNotAvailable, ErrorCode
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.server.config import BrokerConfig
-from barnabas.server.coordinator_runtime.memory import MemoryBudget
-from barnabas.server.coordinator_runtime.result import CoordinatorResult
-from barnabas.server.transactions.records import encode_key, encode_value
-from barnabas.server.transactions.shard import TransactionalIds, TransactionRecord
-from barnabas.server.transactions.state import TransactionState
-from barnabas.server.transactions.transaction import Transaction
 from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.limits import stated

@@ -8,13 +8,13 @@ import asyncio
 
 import pytest
 
+from barnabas.coordination.transactions.records import encode_key, encode_value
+from barnabas.coordination.transactions.state import TransactionState
+from barnabas.coordination.transactions.transaction import Transaction
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.transactions.records import encode_key, encode_value
 from barnabas.server.transactions.shard import END_BYTES
-from barnabas.server.transactions.state import TransactionState
-from barnabas.server.transactions.transaction import Transaction
 from barnabas.storage.topic_partition import TopicPartition
 from tests.support.config_requests import SET, change
 from tests.support.config_requests import TOPIC as TOPIC_CONFIG

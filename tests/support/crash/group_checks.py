@@ -8,9 +8,10 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from barnabas.coordination.groups.shard_state import ShardState
 from barnabas.protocol.errors import ErrorCode
-from barnabas.server.groups.shard_state import GroupShard, ShardState
-from barnabas.server.share.coordinator.coordinator import ShareShard
+from barnabas.server.groups.shard import GroupShard
+from barnabas.server.share.coordinator import ShareShard
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.consumer_groups import consumer_facts
 from tests.support.coordination import GROUP, durable

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple, Self
 from uuid import UUID
 
+from barnabas.coordination.groups.classic.subscriptions import assignment_bytes
 from barnabas.protocol.codec.codec import decode
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.consumer_protocol import ConsumerProtocolAssignment
@@ -27,7 +28,6 @@ from barnabas.protocol.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     Topology,
 )
-from barnabas.server.groups.classic.subscriptions import assignment_bytes
 from tests.support.consumer_groups import offer
 from tests.support.coordination import GROUP
 from tests.support.group_requests import (

@@ -25,10 +25,10 @@ from itertools import count
 from threading import get_ident
 from typing import Any, ClassVar, Final, TypeVar
 
+from barnabas.coordination.cluster.topic_names import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.records.batch import RecordBatch, batches
-from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC
 from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
 from barnabas.storage.directories.directory import (
     LOG_START_OFFSET_CHECKPOINT,

@@ -16,9 +16,9 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
+from barnabas.coordination.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
-from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.crash.points import Lookout, Machine, Point, Subject
 from tests.support.server import START_MS, TestBroker, running

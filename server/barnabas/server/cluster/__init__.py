@@ -1,7 +1,7 @@
 """
-The metadata of the cluster: a log of records, and the image that is their sum.
+The metadata log of the cluster, and the controller that alone writes to it.
 
-``metadata_log`` stores and replays the records, ``image`` is their sum, ``lifecycle`` has the
-records of a start and a stop, ``formatting`` prepares the directories of a new cluster. Apache
+``metadata_log`` stores and replays the records, and keeps their sum, the image of
+``barnabas.coordination.cluster``. ``formatting`` prepares the directories of a new cluster. Apache
 Kafka in KRaft mode can open the files as its own.
 """

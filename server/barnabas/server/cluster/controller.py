@@ -9,58 +9,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence, Sized
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from barnabas.protocol.codec.primitives import utf8_size
-from barnabas.protocol.errors import InvalidConfig, PolicyViolation
+from barnabas.coordination.cluster import lifecycle
+from barnabas.coordination.cluster.image import MetadataImage, Versioned
+from barnabas.coordination.cluster.lifecycle import ThisNode
+from barnabas.coordination.cluster.partition_changes import ElectionDefaults
+from barnabas.coordination.cluster.record_frames import encode_record
+from barnabas.coordination.steps import map_in_turns
 from barnabas.protocol.internal_topics.metadata_records import NoOpRecord
-from barnabas.server.cluster import lifecycle
-from barnabas.server.cluster.image import MetadataImage, Versioned
-from barnabas.server.cluster.lifecycle import ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
-from barnabas.server.cluster.partition_changes import ElectionDefaults
-from barnabas.server.cluster.record_frames import encode_record
-from barnabas.server.scheduling.turns import Turns, map_in_turns
+from barnabas.server.scheduling.turns import Turns
 from barnabas.storage.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-MAX_RECORDS_PER_REQUEST: Final = 10_000
-MAX_CONFIG_VALUE_LENGTH: Final = 32_767
-
 NO_BROKER_EPOCH: Final = -1
-
-
-def check_size(records: Sized) -> None:
-    """
-    Check the number of records, or of topics, of one request (Kafka's ``QuorumController``).
-
-    Raises:
-        PolicyViolation: there are too many.
-    """
-    if len(records) > MAX_RECORDS_PER_REQUEST:
-        raise PolicyViolation("Unable to perform excessively large batch operation.")
-
-
-def check_config_value(value: str) -> None:
-    """
-    Check the size of a config (Kafka's ``ConfigurationControlManager``). Kafka counts characters
-    and fails later, as no string of a record may have more bytes.
-
-    Raises:
-        InvalidConfig: it is too long.
-    """
-    if utf8_size(value) > MAX_CONFIG_VALUE_LENGTH:
-        raise InvalidConfig(
-            "The configuration value cannot be added because it exceeds the maximum value size of"
-            f" {MAX_CONFIG_VALUE_LENGTH} bytes."
-        )
 
 
 class Controller:
@@ -254,7 +224,7 @@ class Controller:
         Register this node alone, and lead every partition that has a log here, and no other. That
         is for a log whose changes stay in memory.
         """
-        from barnabas.server.cluster import read_only  # noqa: PLC0415  # few need it
+        from barnabas.coordination.cluster import read_only  # noqa: PLC0415  # few need it
 
         async def present() -> None:
             self._broker_id = node.node_id

@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from barnabas.coordination.cluster import features
+from barnabas.coordination.cluster.errors import UnknownMetadataRecord
+from barnabas.coordination.cluster.image import Versioned
+from barnabas.coordination.cluster.record_frames import decode_record
 from barnabas.protocol.errors import CorruptMessage, DecodeError, KafkaError
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.records.batch import batches
-from barnabas.server.cluster import features
-from barnabas.server.cluster.errors import UnknownMetadataRecord
-from barnabas.server.cluster.image import Versioned
-from barnabas.server.cluster.record_frames import decode_record
 from barnabas.server.cluster.snapshots import snapshot_batches
 from barnabas.storage.errors import InvalidLogDirectory, KafkaStorageError
 from barnabas.storage.fs.interface import Files

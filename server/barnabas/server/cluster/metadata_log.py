@@ -22,6 +22,17 @@ from pathlib import Path
 from typing import Final, Self
 from uuid import UUID
 
+from barnabas.coordination.cluster.errors import ForeignQuorum
+from barnabas.coordination.cluster.image import MetadataImage, Versioned
+from barnabas.coordination.cluster.record_frames import (
+    MAX_BATCH_BYTES,
+    atomic_batch,
+    check_sizes,
+    divided_batches,
+    encode_record,
+    quorum_batch,
+)
+from barnabas.coordination.cluster.replay import Replay
 from barnabas.protocol.codec.codec import decode, encode
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import KafkaError
@@ -33,17 +44,6 @@ from barnabas.protocol.records.control import (
     VotersRecord,
 )
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.cluster.errors import ForeignQuorum
-from barnabas.server.cluster.image import MetadataImage, Versioned
-from barnabas.server.cluster.record_frames import (
-    MAX_BATCH_BYTES,
-    atomic_batch,
-    check_sizes,
-    divided_batches,
-    encode_record,
-    quorum_batch,
-)
-from barnabas.server.cluster.replay import Replay
 from barnabas.server.cluster.snapshot_store import SnapshotStore
 from barnabas.server.config import BrokerConfig
 from barnabas.storage.clock import Clock

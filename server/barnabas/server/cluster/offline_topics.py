@@ -7,9 +7,9 @@ and an incomplete batch is not read.
 
 from __future__ import annotations
 
+from barnabas.coordination.cluster.image import ConfigResourceType, MetadataImage, Topic
+from barnabas.coordination.cluster.replay import Replay
 from barnabas.protocol.errors import KafkaError
-from barnabas.server.cluster.image import ConfigResourceType, MetadataImage, Topic
-from barnabas.server.cluster.replay import Replay
 from barnabas.server.cluster.snapshots import find_snapshots, read_snapshot
 from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.readonly.partition import PartitionDirectory

@@ -1,30 +1,23 @@
 """
-The log directories of a broker that only shows them, of whatever node and cluster they are; and the
-records with which it serves them, which stay in memory.
+The log directories of a broker that only shows them, of whatever node and cluster they are.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.cluster import features
 from barnabas.server.cluster.formatting import BOOTSTRAP_CHECKPOINT
-from barnabas.server.cluster.lifecycle import UNFENCE, ThisNode, broker_registration
 from barnabas.server.cluster.metadata_log import DIRECTORY_NAME
-from barnabas.server.cluster.partition_registration import NO_LEADER
 from barnabas.storage.directories.directory import LOCK_FILE
 from barnabas.storage.errors import InvalidLogDirectory, KafkaError
 from barnabas.storage.state_files.file_names import parse_topic_partition_name
 from barnabas.storage.state_files.meta_properties import META_PROPERTIES, MetaPropertiesEnsemble
-from barnabas.storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from barnabas.server.cluster.image import MetadataImage, Versioned
     from barnabas.server.config import BrokerConfig
     from barnabas.storage.fs.interface import Files
 
@@ -141,43 +134,3 @@ def _metadata_directory(log_dirs: Sequence[Path], files: Files) -> Path:
         " its logs can be read by barnabas explain and barnabas dump-log",
         path=log_dirs[0],
     )
-
-
-# The records.
-
-
-def only_broker(image: MetadataImage, node: ThisNode, epoch: int) -> list[Versioned]:
-    """
-    The records after which *node* is the one broker. Partitions stay as they are.
-    """
-    made: list[Versioned] = [
-        (
-            records.UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.broker_epoch),
-            0,
-        )
-        for broker_id, broker in image.brokers.items()
-    ]
-    unfence = records.BrokerRegistrationChangeRecord(
-        broker_id=node.node_id, broker_epoch=epoch, fenced=UNFENCE
-    )
-    return [*made, broker_registration(image, node, epoch), (unfence, 0)]
-
-
-def leaders(
-    image: MetadataImage, broker_id: int, has_log: Callable[[TopicPartition], bool]
-) -> list[Versioned]:
-    """
-    The records after which the broker leads each partition that has a log here, also in the place
-    of another leader, and nobody leads the others. The in-sync replicas stay as they are.
-    """
-    made: list[Versioned] = []
-    version = features.partition_version(image.metadata_version)
-    for topic in image.topics_by_id.values():
-        for index, partition in topic.partitions.items():
-            leader = broker_id if has_log(TopicPartition(topic.name, index)) else NO_LEADER
-            if partition.leader != leader:
-                change = records.PartitionChangeRecord(
-                    partition_id=index, topic_id=topic.id, leader=leader
-                )
-                made.append((change, version))
-    return made

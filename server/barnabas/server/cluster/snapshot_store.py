@@ -13,8 +13,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 
-from barnabas.server.cluster.errors import InconsistentSnapshots
-from barnabas.server.cluster.replay import Replay
+from barnabas.coordination.cluster.errors import InconsistentSnapshots
+from barnabas.coordination.cluster.replay import Replay
 from barnabas.server.cluster.snapshots import (
     SnapshotId,
     find_snapshots,

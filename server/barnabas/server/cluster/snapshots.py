@@ -23,6 +23,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from barnabas.coordination.cluster.image import Versioned
+from barnabas.coordination.cluster.record_frames import divided_batches, encode_record, quorum_batch
+from barnabas.coordination.cluster.replay import Replay
 from barnabas.protocol.codec.codec import encode
 from barnabas.protocol.errors import CorruptMessage
 from barnabas.protocol.records.batch import RecordBatch, batches, read_batch
@@ -32,9 +35,6 @@ from barnabas.protocol.records.control import (
     SnapshotHeaderRecord,
 )
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.cluster.image import Versioned
-from barnabas.server.cluster.record_frames import divided_batches, encode_record, quorum_batch
-from barnabas.server.cluster.replay import Replay
 from barnabas.storage.fs.interface import Files
 
 SUFFIX: Final = ".checkpoint"

@@ -10,27 +10,23 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Self
 
+from barnabas.coordination.config.coordinators import CoordinationOptions
+from barnabas.coordination.config.group_protocols import (
+    check_limits,
+)
 from barnabas.server.config.authorization import AuthorizerOptions
 from barnabas.server.config.connection_limits import (
     listener_connections,
     listener_rate,
     parse_limits,
 )
-from barnabas.server.config.coordinators import GroupOptions, TransactionOptions
 from barnabas.server.config.delegation_tokens import DelegationTokenOptions
-from barnabas.server.config.group_protocols import (
-    ConsumerProtocolOptions,
-    ShareProtocolOptions,
-    StreamsProtocolOptions,
-    check_limits,
-)
 from barnabas.server.config.listeners import Listener, parse_listeners
 from barnabas.server.config.log import CleanerOptions, LogOptions, RecordOptions, TopicOptions
 from barnabas.server.config.network import ClusterOptions, NetworkOptions
 from barnabas.server.config.own import OwnOptions
 from barnabas.server.config.quotas import QuotaOptions
 from barnabas.server.config.security import LISTENER_PREFIX, SecurityOptions
-from barnabas.server.config.share import ShareCoordinatorOptions, SharePartitionOptions
 from barnabas.storage.config.option_values import InvalidValue
 from barnabas.storage.config.options import table
 from barnabas.storage.config.paths import why_no_path
@@ -52,13 +48,7 @@ class BrokerConfig(
     RecordOptions,
     CleanerOptions,
     TopicOptions,
-    GroupOptions,
-    ConsumerProtocolOptions,
-    ShareProtocolOptions,
-    StreamsProtocolOptions,
-    TransactionOptions,
-    SharePartitionOptions,
-    ShareCoordinatorOptions,
+    CoordinationOptions,
     OwnOptions,
 ):
     """

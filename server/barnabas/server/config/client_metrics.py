@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from barnabas.server.regex.pattern import InvalidPattern, LinearPattern
-from barnabas.server.regex.program import MOST_INSTRUCTIONS
+from barnabas.coordination.regex.pattern import InvalidPattern, LinearPattern
+from barnabas.coordination.regex.program import MOST_INSTRUCTIONS
 from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.config.options import (
     Int,

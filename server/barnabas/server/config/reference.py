@@ -8,11 +8,12 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from barnabas.coordination.config.coordinators import CoordinationOptions
+from barnabas.coordination.config.groups import GroupConfig
 from barnabas.server.config.broker_config import BrokerConfig
 from barnabas.server.config.client_metrics import ClientMetricsConfig
 from barnabas.server.config.compatibility import INERT_OPTIONS, REFUSED_OPTIONS, REMOVED_OPTIONS
 from barnabas.server.config.dynamic_only import DynamicOnlyOptions
-from barnabas.server.config.groups import GroupConfig
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import Option, UnknownOption, Update
 from barnabas.storage.config.options import Options
@@ -50,10 +51,15 @@ def overview() -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
     """
     Yield the title of each section with the name, type and default of its options.
     """
-    for section in BrokerConfig.__bases__:
-        yield _TITLES[section.__name__], _cells(section.options())  # type: ignore[attr-defined]
+    for section in _sections():
+        yield _TITLES[section.__name__], _cells(section.options())
     yield "Topics' own options", _cells(LogConfig.options())
     yield "Groups' own options", _cells(GroupConfig.options())
+
+
+def _sections() -> Iterator[type[Options]]:
+    for base in BrokerConfig.__bases__:
+        yield from base.__bases__ if base is CoordinationOptions else (base,)
 
 
 def _cells(options: Mapping[str, Option]) -> list[tuple[str, str, str]]:
@@ -120,13 +126,13 @@ def _lines() -> Iterator[str]:
     yield "Options with a \\* take a new value while the broker runs, for one broker or for all of"
     yield "them; the metadata log stores the value. The others are read at the start. All options"
     yield "of a topic can be changed at any time."
-    for section in BrokerConfig.__bases__:
+    for section in _sections():
         yield ""
         yield f"## {_TITLES[section.__name__]}"
         yield ""
         yield "| option | type | default | values | |"
         yield "|---|---|---|---|---|"
-        for option in section.options().values():  # type: ignore[attr-defined]  # all are Options
+        for option in section.options().values():
             yield _row(option)
     yield ""
     yield "## Topics' own options"

@@ -1,7 +1,8 @@
 """
-What every coordinator needs, whatever it coordinates (Kafka's ``coordinator-common``).
+The runtime of all coordinators (Kafka's ``CoordinatorRuntime``).
 
-A coordinator has a shard for each partition of its internal topic that this broker leads. The
-partition of a key (``partitioning``) has a shard (``shards``), which owns the log of its records
-(``partition_log``). The shard's state is the sum of these records (``loading``).
+A coordinator has a shard for each partition of its internal topic that this broker leads
+(``shards``). A shard owns the log of its records (``partition_log``), and a state of
+``barnabas.coordination`` that is the sum of these records. The log is replayed (``loading``) before
+the shard takes requests.
 """

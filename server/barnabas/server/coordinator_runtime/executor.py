@@ -7,36 +7,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any, Protocol
+from typing import Any
 
-from barnabas.server.coordinator_runtime.result import CoordinatorResult
+from barnabas.coordination.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.scheduling.turns import PlaceLost, Turns, WorkKind
 
 logger = logging.getLogger(__name__)
-
-
-class Executor(Protocol):
-    """
-    The executor of a shard, as its state uses it.
-    """
-
-    def schedule(
-        self, key: str, work: Callable[[], Coroutine[Any, Any, CoordinatorResult[Any]]]
-    ) -> None:
-        """
-        Begin *work* after this request, and write its result. It may begin twice, and ends without
-        a result if it takes too long while the work of others waits.
-        """
-
-    def is_scheduled(self, key: str) -> bool:
-        """
-        Whether work with that key has not ended.
-        """
-
-    def cancel_all(self) -> None:
-        """
-        End all work: the shard resigns.
-        """
 
 
 class TurnsExecutor:

@@ -10,12 +10,13 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from barnabas.coordination.coordinator_runtime.loading import Playback
+from barnabas.coordination.coordinator_runtime.producer import NO_PRODUCER, ProducerIdAndEpoch
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import CoordinatorLoadInProgress
 from barnabas.protocol.records.batch import HEADER_SIZE, build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.coordinator_runtime.loading import Playback, load
-from barnabas.server.coordinator_runtime.producer import NO_PRODUCER, ProducerIdAndEpoch
+from barnabas.server.coordinator_runtime.loading import load
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 

@@ -20,6 +20,10 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
+from barnabas.coordination.coordinator_runtime.errors import coordinator_error
+from barnabas.coordination.coordinator_runtime.loading import Playback
+from barnabas.coordination.coordinator_runtime.result import CoordinatorResult, EncodedRecord
+from barnabas.coordination.coordinator_runtime.timers import TimedOperation, TimerQueue, Timers
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import (
     ErrorCode,
@@ -30,14 +34,10 @@ from barnabas.protocol.errors import (
 )
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.protocol.structs import struct
-from barnabas.server.coordinator_runtime.errors import coordinator_error
-from barnabas.server.coordinator_runtime.loading import Playback
 from barnabas.server.coordinator_runtime.partition_log import PartitionLog
-from barnabas.server.coordinator_runtime.result import CoordinatorResult, EncodedRecord
-from barnabas.server.coordinator_runtime.timers import TimedOperation, TimerQueue, Timers
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock, Timer
+    from barnabas.coordination.clock import ServerClock, Timer
 
 logger = logging.getLogger(__name__)
 

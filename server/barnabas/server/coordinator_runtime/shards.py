@@ -10,18 +10,18 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from barnabas.coordination.coordinator_runtime.loading import LaterRecord
+from barnabas.coordination.coordinator_runtime.partitioning import partition_of
 from barnabas.protocol.errors import (
     CoordinatorNotAvailable,
     ErrorCode,
     NotCoordinator,
     error_for,
 )
-from barnabas.server.coordinator_runtime.loading import LaterRecord
-from barnabas.server.coordinator_runtime.partitioning import partition_of
 from barnabas.server.coordinator_runtime.shard import CoordinatorShard
 
 if TYPE_CHECKING:
-    from barnabas.server.cluster.image import Topic
+    from barnabas.coordination.cluster.image import Topic
     from barnabas.server.partitions.partition import Partition
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.scheduling.background import Background

@@ -17,11 +17,11 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, Final
 
+from barnabas.coordination.cluster.image import ConfigResourceType, MetadataImage
+from barnabas.coordination.config.group_protocols import check_limits
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.cluster.image import ConfigResourceType, MetadataImage
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.dynamic_only import DynamicOnlyOptions
-from barnabas.server.config.group_protocols import check_limits
 from barnabas.server.config.security import LISTENER_PREFIX, is_taken_while_running
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import ConfigError, Option, Update

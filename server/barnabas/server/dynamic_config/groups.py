@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from barnabas.server.cluster.image import ConfigResourceType, MetadataImage
+from barnabas.coordination.cluster.image import ConfigResourceType, MetadataImage
+from barnabas.coordination.config.groups import GroupConfig, within_limits
 from barnabas.server.config import BrokerConfig
-from barnabas.server.config.groups import GroupConfig, within_limits
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 
 

@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from barnabas.coordination.cluster.image import MetadataImage
 from barnabas.protocol.structs import replace, struct
-from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.metadata_log import DIRECTORY_NAME, MetadataLog, log_config
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.sources import Settings, load_settings

@@ -17,9 +17,9 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from barnabas.coordination.cluster.image import ConfigResourceType, MetadataImage
+from barnabas.coordination.cluster.partition_changes import MIN_INSYNC_REPLICAS, UNCLEAN_ELECTION
 from barnabas.protocol.errors import InvalidConfig
-from barnabas.server.cluster.image import ConfigResourceType, MetadataImage
-from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS, UNCLEAN_ELECTION
 from barnabas.server.dynamic_config.brokers import BrokerConfigs, ConfigSource, ConfigValue, unit_of
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import ConfigError, Option

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 from uuid import UUID
 
+from barnabas.coordination.steps import ENTRIES_PER_STEP, checkpoint
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import (
     ErrorCode,
@@ -27,7 +28,6 @@ from barnabas.protocol.messages.fetch import (
 )
 from barnabas.server.partitions.partition import NO_EPOCH, Partition, ReadableOffsets
 from barnabas.server.partitions.partitions import Partitions
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 
 CachedPartitionKey: TypeAlias = "tuple[str | UUID, int]"

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
+from barnabas.coordination.cluster.topic_names import MAX_NAME_LENGTH
+from barnabas.coordination.steps import ENTRIES_PER_STEP, checkpoint
 from barnabas.protocol.errors import (
     ErrorCode,
     FetchSessionIdNotFound,
@@ -26,7 +28,6 @@ from barnabas.protocol.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from barnabas.server.cluster.topic_names import MAX_NAME_LENGTH
 from barnabas.server.fetch.cached_partition import (
     CachedPartition,
     CachedPartitionKey,
@@ -41,10 +42,9 @@ from barnabas.server.fetch.sessions import (
     FetchSession,
     FetchSessions,
 )
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock
+    from barnabas.coordination.clock import ServerClock
 
 FULL: Final = (INITIAL_EPOCH, FINAL_EPOCH)
 

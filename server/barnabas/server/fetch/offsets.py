@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from barnabas.coordination.steps import ENTRIES_PER_STEP, checkpoint
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -23,7 +24,6 @@ from barnabas.protocol.messages.list_offsets import (
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.partitions.partitions import Partitions
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
 
 LATEST: Final = -1
 EARLIEST: Final = -2

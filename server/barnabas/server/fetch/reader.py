@@ -19,6 +19,7 @@ from __future__ import annotations
 import logging
 from typing import Final, cast
 
+from barnabas.coordination.steps import ENTRIES_PER_STEP, checkpoint
 from barnabas.protocol.codec.schema import Records
 from barnabas.protocol.errors import ErrorCode, KafkaError, UnknownServerError
 from barnabas.protocol.hot_messages.fetch import partition_data
@@ -33,7 +34,6 @@ from barnabas.server.fetch.cached_partition import ERRONEOUS, CachedPartition, E
 from barnabas.server.fetch.stored_records import StoredRecords
 from barnabas.server.partitions.partition import NO_EPOCH, FetchResult, Partition
 from barnabas.server.partitions.watch import Waiter, Watch
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.reads import MOST_ABORTED

@@ -16,11 +16,11 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+from barnabas.coordination.steps import checkpoint
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.structs import struct
 from barnabas.server.forecast.positions import CommittedPosition, GroupPartition, positions
 from barnabas.server.forecast.warnings import LossWarning, news_in, warn
-from barnabas.server.scheduling.turns import checkpoint
 from barnabas.storage.forecast.commits import CommitHistory
 from barnabas.storage.forecast.deletions import Checks, LogOutlook, checks_of, outlook
 from barnabas.storage.forecast.forecast import Forecast, forecast

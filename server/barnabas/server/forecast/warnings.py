@@ -14,8 +14,8 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from barnabas.coordination.steps import checkpoint
 from barnabas.server.forecast.positions import GroupPartition
-from barnabas.server.scheduling.turns import checkpoint
 from barnabas.storage.forecast.forecast import Forecast, ForecastVerdict
 from barnabas.storage.units import DAYS
 

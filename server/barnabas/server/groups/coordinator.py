@@ -15,6 +15,38 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from barnabas.coordination.cluster.topic_names import GROUP_METADATA_TOPIC
+from barnabas.coordination.config.groups import GroupConfigOf
+from barnabas.coordination.groups.answers import NO_MEMBER_ID, join_error, sync_error
+from barnabas.coordination.groups.caller import Caller
+from barnabas.coordination.groups.classic.joining import Offer
+from barnabas.coordination.groups.consumer import describing
+from barnabas.coordination.groups.consumer.group import ConsumerGroup
+from barnabas.coordination.groups.consumer.heartbeats import check_heartbeat
+from barnabas.coordination.groups.describing import describe, is_listed, listed
+from barnabas.coordination.groups.groups import G
+from barnabas.coordination.groups.memory import GroupMemory
+from barnabas.coordination.groups.modern.topics import ClusterTopics, SubscribedTopics
+from barnabas.coordination.groups.offsets.answers import (
+    commit_error,
+    fetch_error,
+    transactional_commit_error,
+)
+from barnabas.coordination.groups.offsets.deleting import DeletedTopic
+from barnabas.coordination.groups.offsets.fetching import fetch_offsets
+from barnabas.coordination.groups.records import GroupResult
+from barnabas.coordination.groups.shard_state import ShardState
+from barnabas.coordination.groups.share import describing as share_describing
+from barnabas.coordination.groups.share.group import ShareGroup
+from barnabas.coordination.groups.share.heartbeats import check_heartbeat as check_share_heartbeat
+from barnabas.coordination.groups.share.states import ShareGroupStates
+from barnabas.coordination.groups.streams import describing as streams_describing
+from barnabas.coordination.groups.streams.group import StreamsGroup
+from barnabas.coordination.groups.streams.heartbeats import (
+    check_heartbeat as check_streams_heartbeat,
+)
+from barnabas.coordination.groups.streams.topology import texts_of
+from barnabas.coordination.steps import checkpoint, finished, map_in_turns
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import (
@@ -67,50 +99,22 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
-from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.config import BrokerConfig
-from barnabas.server.config.groups import GroupConfigOf
 from barnabas.server.coordinator_runtime.executor import TurnsExecutor
 from barnabas.server.coordinator_runtime.partition_log import PartitionLog
 from barnabas.server.coordinator_runtime.shard import CoordinatorShard, LogFormat
 from barnabas.server.coordinator_runtime.shards import Shards
-from barnabas.server.groups.answers import NO_MEMBER_ID, join_error, sync_error
-from barnabas.server.groups.caller import Caller
-from barnabas.server.groups.classic.joining import Offer
-from barnabas.server.groups.consumer import describing
-from barnabas.server.groups.consumer.group import ConsumerGroup
-from barnabas.server.groups.consumer.heartbeats import check_heartbeat
 from barnabas.server.groups.deletion import GroupDeletion
-from barnabas.server.groups.describing import describe, is_listed, listed
-from barnabas.server.groups.groups import G
-from barnabas.server.groups.memory import GroupMemory
-from barnabas.server.groups.modern.topics import ClusterTopics, SubscribedTopics
-from barnabas.server.groups.offsets.answers import (
-    commit_error,
-    fetch_error,
-    transactional_commit_error,
-)
-from barnabas.server.groups.offsets.deleting import DeletedTopic
-from barnabas.server.groups.offsets.fetching import fetch_offsets
-from barnabas.server.groups.records import GroupResult
-from barnabas.server.groups.shard_state import GroupShard, ShardState
-from barnabas.server.groups.share import describing as share_describing
-from barnabas.server.groups.share.group import ShareGroup
-from barnabas.server.groups.share.heartbeats import check_heartbeat as check_share_heartbeat
-from barnabas.server.groups.share.states import ShareGroupStates
-from barnabas.server.groups.streams import describing as streams_describing
-from barnabas.server.groups.streams.group import StreamsGroup
-from barnabas.server.groups.streams.heartbeats import check_heartbeat as check_streams_heartbeat
-from barnabas.server.groups.streams.topology import texts_of
-from barnabas.server.scheduling.turns import Turns, checkpoint, finished, map_in_turns, settle
+from barnabas.server.groups.shard import GroupShard
+from barnabas.server.scheduling.turns import Turns, settle
 from barnabas.storage.producers.entry import VerificationGuard
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock
+    from barnabas.coordination.clock import ServerClock
     from barnabas.server.partitions.partition import Partition
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.scheduling.background import Background
-    from barnabas.server.share.coordinator.coordinator import ShareCoordinator
+    from barnabas.server.share.coordinator import ShareCoordinator
     from barnabas.server.topics.topics import Topics
 
 log = logging.getLogger(__name__)

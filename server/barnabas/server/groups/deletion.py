@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from barnabas.coordination.steps import checkpoint
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
-from barnabas.server.groups.shard_state import GroupShard
-from barnabas.server.scheduling.turns import checkpoint, settle
+from barnabas.server.groups.shard import GroupShard
+from barnabas.server.scheduling.turns import settle
 
 GROUPS_AT_ONCE: Final = 200
 """

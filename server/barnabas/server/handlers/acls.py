@@ -10,6 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from barnabas.coordination.cluster import acl_changes
+from barnabas.coordination.security.acl.bindings import AclBinding, AclBindingFilter
+from barnabas.coordination.security.acl.permissions import ALTER_CLUSTER, DESCRIBE_CLUSTER
+from barnabas.coordination.steps import await_each, checkpoint, map_in_turns
+from barnabas.coordination.text_memory import text_bytes
 from barnabas.protocol.errors import ErrorCode, KafkaError, SecurityDisabled
 from barnabas.protocol.messages.create_acls import (
     AclCreation,
@@ -30,15 +35,10 @@ from barnabas.protocol.messages.describe_acls import (
     DescribeAclsResource,
     DescribeAclsResponse,
 )
-from barnabas.server.cluster import acl_changes
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import await_each, checkpoint, map_in_turns
-from barnabas.server.security.acl.bindings import AclBinding, AclBindingFilter
-from barnabas.server.security.acl.permissions import ALTER_CLUSTER, DESCRIBE_CLUSTER
-from barnabas.server.text_memory import text_bytes
 
 UNKNOWN: Final = 0
 """

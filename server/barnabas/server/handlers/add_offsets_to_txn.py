@@ -6,18 +6,18 @@ What is added is the partition of ``__consumer_offsets`` that the group belongs 
 
 from __future__ import annotations
 
+from barnabas.coordination.cluster.topic_names import GROUP_METADATA_TOPIC
+from barnabas.coordination.coordinator_runtime.producer import ProducerIdAndEpoch
+from barnabas.coordination.security.acl.permissions import READ_GROUP, WRITE_TRANSACTIONAL_ID
+from barnabas.coordination.transactions.errors import told
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
 )
-from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
-from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.security.acl.permissions import READ_GROUP, WRITE_TRANSACTIONAL_ID
-from barnabas.server.transactions.errors import told
 from barnabas.storage.topic_partition import TopicPartition
 
 

@@ -11,6 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from typing import Final
 
+from barnabas.coordination.cluster.topic_names import is_internal
+from barnabas.coordination.coordinator_runtime.producer import ProducerIdAndEpoch
+from barnabas.coordination.security.acl.permissions import (
+    CLUSTER_ACTION,
+    WRITE_TOPIC,
+    WRITE_TRANSACTIONAL_ID,
+)
+from barnabas.coordination.steps import await_each, checkpoint, map_in_turns
+from barnabas.coordination.transactions.errors import told
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -21,18 +30,9 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
-from barnabas.server.cluster.topic_names import is_internal
-from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import await_each, checkpoint, map_in_turns
-from barnabas.server.security.acl.permissions import (
-    CLUSTER_ACTION,
-    WRITE_TOPIC,
-    WRITE_TRANSACTIONAL_ID,
-)
-from barnabas.server.transactions.errors import told
 from barnabas.storage.topic_partition import TopicPartition
 
 FIRST_BROKER_VERSION: Final = 4

@@ -7,6 +7,11 @@ from __future__ import annotations
 import ipaddress
 import socket
 
+from barnabas.coordination.cluster import quota_changes
+from barnabas.coordination.cluster.client_quotas import IP, ClientQuotaEntity, entity_of
+from barnabas.coordination.cluster.quota_changes import EntityChanges
+from barnabas.coordination.security.acl.permissions import ALTER_CONFIGS_CLUSTER
+from barnabas.coordination.steps import await_each, checkpoint, map_in_turns
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -15,14 +20,9 @@ from barnabas.protocol.messages.alter_client_quotas import (
     RequestEntryData,
     ResponseEntryData,
 )
-from barnabas.server.cluster import quota_changes
-from barnabas.server.cluster.client_quotas import IP, ClientQuotaEntity, entity_of
-from barnabas.server.cluster.quota_changes import EntityChanges
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import await_each, checkpoint, map_in_turns
-from barnabas.server.security.acl.permissions import ALTER_CONFIGS_CLUSTER
 
 
 @handles(AlterClientQuotasRequest, needs=gate(ALTER_CONFIGS_CLUSTER))

@@ -11,6 +11,9 @@ from __future__ import annotations
 import logging
 from functools import partial
 
+from barnabas.coordination.security.acl.permissions import ALTER_CLUSTER
+from barnabas.coordination.steps import map_in_turns
+from barnabas.coordination.topics.reassignment import PartitionChanges
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -22,9 +25,6 @@ from barnabas.protocol.messages.alter_partition_reassignments import (
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import map_in_turns
-from barnabas.server.security.acl.permissions import ALTER_CLUSTER
-from barnabas.server.topics.reassignment import PartitionChanges
 
 logger = logging.getLogger(__name__)
 

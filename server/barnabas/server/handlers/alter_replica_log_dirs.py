@@ -12,6 +12,8 @@ import logging
 from pathlib import Path
 from typing import Final
 
+from barnabas.coordination.security.acl.permissions import ALTER_CLUSTER
+from barnabas.coordination.steps import checkpoint, map_in_turns
 from barnabas.protocol.errors import (
     ErrorCode,
     InvalidReplicaAssignment,
@@ -31,8 +33,6 @@ from barnabas.protocol.messages.alter_replica_log_dirs import (
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import checkpoint, map_in_turns
-from barnabas.server.security.acl.permissions import ALTER_CLUSTER
 from barnabas.storage.state_files.file_names import has_future_dir_name
 from barnabas.storage.topic_partition import TopicPartition
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from barnabas.coordination.security.acl.permissions import READ_GROUP, READ_TOPIC
+from barnabas.coordination.share.offsets import alter
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import ErrorCode, InvalidGroupId, KafkaError
 from barnabas.protocol.messages.alter_share_group_offsets import (
@@ -20,8 +22,6 @@ from barnabas.protocol.messages.alter_share_group_offsets import (
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.security.acl.permissions import READ_GROUP, READ_TOPIC
-from barnabas.server.share.offsets import alter
 
 Failures = dict[UUID, dict[int, KafkaError]]
 

@@ -4,19 +4,19 @@ AlterUserScramCredentials: sets and removes what users authenticate with (KIP-55
 
 from __future__ import annotations
 
+from barnabas.coordination.cluster import scram_changes
+from barnabas.coordination.cluster.scram_changes import ScramChange
+from barnabas.coordination.security.acl.permissions import ALTER_CLUSTER
+from barnabas.coordination.steps import map_in_turns
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     AlterUserScramCredentialsResult,
 )
-from barnabas.server.cluster import scram_changes
-from barnabas.server.cluster.scram_changes import ScramChange
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import map_in_turns
-from barnabas.server.security.acl.permissions import ALTER_CLUSTER
 
 
 @handles(AlterUserScramCredentialsRequest, needs=gate(ALTER_CLUSTER))

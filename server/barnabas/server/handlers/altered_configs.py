@@ -8,17 +8,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from barnabas.coordination.security.acl.permissions import (
+    ALTER_CONFIGS_CLUSTER,
+    ALTER_CONFIGS_GROUP,
+    ALTER_CONFIGS_TOPIC,
+)
+from barnabas.coordination.steps import await_each, map_in_turns
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.server.dynamic_config.admin import AlterResource, ConfigChange
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.config_authorization import require_alter
 from barnabas.server.requests.context import RequestContext
-from barnabas.server.scheduling.turns import await_each, map_in_turns
-from barnabas.server.security.acl.permissions import (
-    ALTER_CONFIGS_CLUSTER,
-    ALTER_CONFIGS_GROUP,
-    ALTER_CONFIGS_TOPIC,
-)
 
 NEEDS: Final = asks(ALTER_CONFIGS_TOPIC, ALTER_CONFIGS_GROUP, ALTER_CONFIGS_CLUSTER)
 

@@ -12,6 +12,13 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from barnabas.coordination.cluster.features import (
+    ELIGIBLE_LEADER_REPLICAS,
+    METADATA_VERSION,
+    SUPPORTED_FEATURES,
+    TRANSACTION_VERSION,
+)
+from barnabas.coordination.text_memory import shortened
 from barnabas.protocol.apis import APIS
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import (
@@ -20,18 +27,11 @@ from barnabas.protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
-from barnabas.server.cluster.features import (
-    ELIGIBLE_LEADER_REPLICAS,
-    METADATA_VERSION,
-    SUPPORTED_FEATURES,
-    TRANSACTION_VERSION,
-)
 from barnabas.server.requests.authorization import NOTHING
 from barnabas.server.requests.client import ClientSoftware
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.error_response import version_entry
 from barnabas.server.requests.registry import SERVED, handles
-from barnabas.server.text_memory import shortened
 
 SERVED_FEATURES: Final[Mapping[str, tuple[int, int]]] = {
     name: SUPPORTED_FEATURES[name]

@@ -4,19 +4,19 @@ ConsumerGroupHeartbeat: a member of a consumer group joins, stays or leaves.
 
 from __future__ import annotations
 
+from barnabas.coordination.groups.consumer.regexes import compiled
+from barnabas.coordination.groups.group_type import GroupType
+from barnabas.coordination.security.acl.permissions import DESCRIBE_TOPIC, READ_GROUP
+from barnabas.coordination.steps import ENTRIES_PER_STEP, checkpoint
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from barnabas.server.groups.consumer.regexes import compiled
-from barnabas.server.groups.group_type import GroupType
 from barnabas.server.handlers.group_protocols import caller_of, check_protocol
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
-from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC, READ_GROUP
 
 
 @handles(ConsumerGroupHeartbeatRequest, needs=asks(READ_GROUP, DESCRIBE_TOPIC))

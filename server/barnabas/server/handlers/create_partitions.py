@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from barnabas.coordination.security.acl.permissions import ALTER_TOPIC
+from barnabas.coordination.steps import map_in_turns
 from barnabas.protocol.errors import (
     ErrorCode,
     InvalidRequest,
@@ -23,8 +25,6 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.authorized import partition_by_authorized
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import map_in_turns
-from barnabas.server.security.acl.permissions import ALTER_TOPIC
 
 FIRST_STRICT: Final = 3
 

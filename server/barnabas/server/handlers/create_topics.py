@@ -7,6 +7,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from barnabas.coordination.cluster.topic_names import CLUSTER_METADATA_TOPIC
+from barnabas.coordination.security.acl.bindings import CLUSTER_NAME
+from barnabas.coordination.security.acl.permissions import (
+    CREATE_CLUSTER,
+    CREATE_TOPIC,
+    DESCRIBE_CONFIGS_TOPIC,
+)
+from barnabas.coordination.steps import checkpoint, map_in_turns
+from barnabas.coordination.topics.creation import CreatedTopic
 from barnabas.protocol.errors import (
     ErrorCode,
     InvalidRequest,
@@ -19,18 +28,9 @@ from barnabas.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from barnabas.server.cluster.topic_names import CLUSTER_METADATA_TOPIC
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import checkpoint, map_in_turns
-from barnabas.server.security.acl.bindings import CLUSTER_NAME
-from barnabas.server.security.acl.permissions import (
-    CREATE_CLUSTER,
-    CREATE_TOPIC,
-    DESCRIBE_CONFIGS_TOPIC,
-)
-from barnabas.server.topics.creation import CreatedTopic
 
 FIRST_WITH_CONFIGS: Final = 5
 FIRST_STRICT: Final = 6

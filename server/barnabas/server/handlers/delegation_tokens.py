@@ -9,6 +9,20 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from barnabas.coordination.cluster.delegation_tokens import parties
+from barnabas.coordination.security.acl.permissions import (
+    CREATE_TOKENS,
+    DESCRIBE_DELEGATION_TOKEN,
+    DESCRIBE_TOKENS,
+)
+from barnabas.coordination.security.principal import (
+    ANONYMOUS,
+    USER,
+    KafkaPrincipal,
+    parse_principal,
+)
+from barnabas.coordination.steps import checkpoint, map_in_turns
+from barnabas.coordination.text_memory import text_bytes
 from barnabas.protocol.errors import ErrorCode, KafkaError, KafkaStorageError, UnknownServerError
 from barnabas.protocol.internal_topics.metadata_records import DelegationTokenRecord
 from barnabas.protocol.messages.create_delegation_token import (
@@ -29,23 +43,9 @@ from barnabas.protocol.messages.renew_delegation_token import (
     RenewDelegationTokenRequest,
     RenewDelegationTokenResponse,
 )
-from barnabas.server.cluster.delegation_tokens import parties
 from barnabas.server.requests.authorization import NOTHING, asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import checkpoint, map_in_turns
-from barnabas.server.security.acl.permissions import (
-    CREATE_TOKENS,
-    DESCRIBE_DELEGATION_TOKEN,
-    DESCRIBE_TOKENS,
-)
-from barnabas.server.security.principal import (
-    ANONYMOUS,
-    USER,
-    KafkaPrincipal,
-    parse_principal,
-)
-from barnabas.server.text_memory import text_bytes
 
 NO_TIMESTAMP: Final = -1
 """

@@ -4,6 +4,8 @@ DeleteGroups: groups without members, and their offsets.
 
 from __future__ import annotations
 
+from barnabas.coordination.security.acl.permissions import DELETE_GROUP
+from barnabas.coordination.steps import checkpoint
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_groups import (
     DeletableGroupResult,
@@ -13,8 +15,6 @@ from barnabas.protocol.messages.delete_groups import (
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import checkpoint
-from barnabas.server.security.acl.permissions import DELETE_GROUP
 
 
 @handles(DeleteGroupsRequest, needs=asks(DELETE_GROUP))

@@ -10,6 +10,8 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from barnabas.coordination.security.acl.permissions import DELETE_TOPIC
+from barnabas.coordination.steps import await_each, checkpoint, map_in_turns
 from barnabas.protocol.errors import (
     ErrorCode,
     InvalidTopicException,
@@ -27,8 +29,6 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.authorized import partition_by_authorized
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import await_each, checkpoint, map_in_turns
-from barnabas.server.security.acl.permissions import DELETE_TOPIC
 
 logger = logging.getLogger(__name__)
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from barnabas.coordination.security.acl.permissions import DELETE_GROUP, READ_TOPIC
+from barnabas.coordination.share.offsets import delete
 from barnabas.protocol.errors import ErrorCode, InvalidGroupId
 from barnabas.protocol.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
@@ -15,8 +17,6 @@ from barnabas.protocol.messages.delete_share_group_offsets import (
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.security.acl.permissions import DELETE_GROUP, READ_TOPIC
-from barnabas.server.share.offsets import delete
 
 
 @handles(DeleteShareGroupOffsetsRequest, needs=asks(DELETE_GROUP, READ_TOPIC))

@@ -7,6 +7,14 @@ from __future__ import annotations
 from typing import Final
 from uuid import UUID
 
+from barnabas.coordination.security.acl.bindings import CLUSTER_NAME
+from barnabas.coordination.security.acl.permissions import (
+    DELETE_CLUSTER,
+    DELETE_TOPIC,
+    DESCRIBE_TOPIC,
+)
+from barnabas.coordination.steps import checkpoint, map_in_turns
+from barnabas.coordination.topics.named import once_each
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import (
     ErrorCode,
@@ -26,10 +34,6 @@ from barnabas.protocol.messages.delete_topics import (
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import checkpoint, map_in_turns
-from barnabas.server.security.acl.bindings import CLUSTER_NAME
-from barnabas.server.security.acl.permissions import DELETE_CLUSTER, DELETE_TOPIC, DESCRIBE_TOPIC
-from barnabas.server.topics.named import once_each
 
 FIRST_WITH_DELETION_DISABLED: Final = 3
 FIRST_STRICT: Final = 5

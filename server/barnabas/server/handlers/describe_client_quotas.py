@@ -4,6 +4,11 @@ DescribeClientQuotas: the quotas of the entities that match a filter (KIP-546).
 
 from __future__ import annotations
 
+from barnabas.coordination.cluster.client_quotas import client_quotas
+from barnabas.coordination.cluster.quota_filters import filter_of, matches
+from barnabas.coordination.security.acl.permissions import DESCRIBE_CONFIGS_CLUSTER
+from barnabas.coordination.steps import checkpoint
+from barnabas.coordination.text_memory import text_bytes
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
@@ -12,14 +17,9 @@ from barnabas.protocol.messages.describe_client_quotas import (
     EntryData,
     ValueData,
 )
-from barnabas.server.cluster.client_quotas import client_quotas
-from barnabas.server.cluster.quota_filters import filter_of, matches
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import checkpoint
-from barnabas.server.security.acl.permissions import DESCRIBE_CONFIGS_CLUSTER
-from barnabas.server.text_memory import text_bytes
 
 
 @handles(DescribeClientQuotasRequest, needs=gate(DESCRIBE_CONFIGS_CLUSTER))

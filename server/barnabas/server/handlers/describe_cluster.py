@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from barnabas.coordination.security.acl.permissions import DESCRIBE_CLUSTER
 from barnabas.protocol.errors import (
     ErrorCode,
     InvalidRequest,
@@ -22,7 +23,6 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.authorized import NOT_REQUESTED, authorized_cluster_operations
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER
 
 
 class EndpointType(IntEnum):

@@ -4,6 +4,13 @@ DescribeConfigs (Kafka ``ConfigHelper``).
 
 from __future__ import annotations
 
+from barnabas.coordination.security.acl.permissions import (
+    DESCRIBE_CONFIGS_CLUSTER,
+    DESCRIBE_CONFIGS_GROUP,
+    DESCRIBE_CONFIGS_TOPIC,
+)
+from barnabas.coordination.steps import checkpoint
+from barnabas.coordination.text_memory import text_bytes
 from barnabas.protocol.errors import ErrorCode, InvalidRequest, KafkaError
 from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -18,13 +25,6 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.config_authorization import require_describe
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import checkpoint
-from barnabas.server.security.acl.permissions import (
-    DESCRIBE_CONFIGS_CLUSTER,
-    DESCRIBE_CONFIGS_GROUP,
-    DESCRIBE_CONFIGS_TOPIC,
-)
-from barnabas.server.text_memory import text_bytes
 
 
 @handles(

@@ -4,6 +4,10 @@ DescribeGroups: the members of classic groups.
 
 from __future__ import annotations
 
+from barnabas.coordination.groups.describing import described_error
+from barnabas.coordination.security.acl.bindings import ResourceType
+from barnabas.coordination.security.acl.permissions import DESCRIBE_GROUP
+from barnabas.coordination.steps import checkpoint
 from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_groups import (
@@ -11,15 +15,11 @@ from barnabas.protocol.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
-from barnabas.server.groups.describing import described_error
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.authorized import authorized_operations
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.requests.settled import groups, reads
-from barnabas.server.scheduling.turns import checkpoint
-from barnabas.server.security.acl.bindings import ResourceType
-from barnabas.server.security.acl.permissions import DESCRIBE_GROUP
 
 
 @handles(DescribeGroupsRequest, needs=asks(DESCRIBE_GROUP))

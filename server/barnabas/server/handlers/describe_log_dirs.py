@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterable, Set
 from pathlib import Path
 from typing import TypeAlias
 
+from barnabas.coordination.security.acl.bindings import CLUSTER_NAME
+from barnabas.coordination.security.acl.permissions import DESCRIBE_CLUSTER
+from barnabas.coordination.steps import checkpoint
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_log_dirs import (
     DescribableLogDirTopic,
@@ -24,9 +27,6 @@ from barnabas.protocol.messages.describe_log_dirs import (
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import checkpoint
-from barnabas.server.security.acl.bindings import CLUSTER_NAME
-from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER
 from barnabas.storage.manager.manager import LogManager
 from barnabas.storage.topic_partition import TopicPartition
 

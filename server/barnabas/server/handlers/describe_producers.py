@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from barnabas.coordination.cluster.topic_names import validate_topic_name
+from barnabas.coordination.security.acl.permissions import READ_TOPIC
+from barnabas.coordination.steps import await_each, map_in_turns
 from barnabas.protocol.errors import (
     ErrorCode,
     KafkaError,
@@ -21,12 +24,9 @@ from barnabas.protocol.messages.describe_producers import (
     TopicRequest,
     TopicResponse,
 )
-from barnabas.server.cluster.topic_names import validate_topic_name
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import await_each, map_in_turns
-from barnabas.server.security.acl.permissions import READ_TOPIC
 
 NO_SUCH_TOPIC: Final = "This server does not host this topic-partition."
 """What Kafka says of a topic; of a partition that a topic does not have it says nothing."""

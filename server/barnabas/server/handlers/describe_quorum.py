@@ -7,6 +7,8 @@ The one voter is this node. It has caught up with itself at any time, and nobody
 
 from __future__ import annotations
 
+from barnabas.coordination.security.acl.permissions import DESCRIBE_CLUSTER
+from barnabas.coordination.steps import await_each, map_in_turns
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_quorum import (
     DescribeQuorumRequest,
@@ -23,8 +25,6 @@ from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import await_each, map_in_turns
-from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER
 from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC
 
 

@@ -6,6 +6,11 @@ Partitions without a state, and topics that do not exist, are no errors: nothing
 
 from __future__ import annotations
 
+from uuid import UUID
+
+from barnabas.coordination.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
+from barnabas.coordination.share.keys import SharePartitionKey
+from barnabas.coordination.share.offsets import UNKNOWN, ShareOffset, describe
 from barnabas.protocol.errors import ErrorCode, KafkaError, UnknownServerError
 from barnabas.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -20,9 +25,6 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.requests.settled import groups, reads
-from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
-from barnabas.server.share.keys import SharePartitionKey
-from barnabas.server.share.offsets import UNKNOWN, ShareOffset, describe
 
 
 @handles(DescribeShareGroupOffsetsRequest, needs=asks(DESCRIBE_GROUP, DESCRIBE_TOPIC))
@@ -137,11 +139,15 @@ async def _describe_topic(
     assert topic is not None
     partitions = []
     room = context.room()
+
+    def high_watermark(topic_id: UUID, index: int) -> int:
+        return broker.partitions.expect_by_id(topic_id, index).log.high_watermark
+
     async for index in broker.turns.between(indexes):
         room.take(1)
         key = SharePartitionKey(group_id, topic.id, index)
         try:
-            offset = await describe(key, broker.shares, broker.partitions)
+            offset = await describe(key, broker.shares, high_watermark)
         except KafkaError as error:
             partitions.append(
                 DescribeShareGroupOffsetsResponsePartition(

@@ -9,6 +9,13 @@ from __future__ import annotations
 
 from heapq import heapify, heappop
 
+from barnabas.coordination.cluster.image import Topic
+from barnabas.coordination.cluster.partition_registration import PartitionRegistration
+from barnabas.coordination.cluster.topic_names import is_internal, unknown_topic_code
+from barnabas.coordination.security.acl.bindings import ResourceType
+from barnabas.coordination.security.acl.permissions import DESCRIBE_TOPIC
+from barnabas.coordination.steps import checkpoint, map_in_turns
+from barnabas.coordination.topics.pages import names_from
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_topic_partitions import (
@@ -18,17 +25,10 @@ from barnabas.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-from barnabas.server.cluster.image import Topic
-from barnabas.server.cluster.partition_registration import PartitionRegistration
-from barnabas.server.cluster.topic_names import is_internal, unknown_topic_code
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.authorized import authorized_operations, partition_by_authorized
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import checkpoint, map_in_turns
-from barnabas.server.security.acl.bindings import ResourceType
-from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC
-from barnabas.server.topics.pages import names_from
 
 
 @handles(DescribeTopicPartitionsRequest, needs=asks(DESCRIBE_TOPIC))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from barnabas.coordination.security.acl.permissions import DESCRIBE_TOPIC, DESCRIBE_TRANSACTIONAL_ID
+from barnabas.coordination.steps import checkpoint
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -19,8 +21,6 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.requests.settled import reads, transactions
-from barnabas.server.scheduling.turns import checkpoint
-from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC, DESCRIBE_TRANSACTIONAL_ID
 
 
 @handles(DescribeTransactionsRequest, needs=asks(DESCRIBE_TRANSACTIONAL_ID, DESCRIBE_TOPIC))

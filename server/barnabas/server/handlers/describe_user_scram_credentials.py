@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from barnabas.coordination.cluster.scram_credentials import scram_credentials
+from barnabas.coordination.security.acl.permissions import DESCRIBE_CLUSTER
+from barnabas.coordination.steps import checkpoint
+from barnabas.coordination.text_memory import text_bytes
 from barnabas.protocol.errors import DuplicateResource, ErrorCode, KafkaError, ResourceNotFound
 from barnabas.protocol.internal_topics.metadata_records import UserScramCredentialRecord
 from barnabas.protocol.messages.describe_user_scram_credentials import (
@@ -16,13 +20,9 @@ from barnabas.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
-from barnabas.server.cluster.scram_credentials import scram_credentials
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import checkpoint
-from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER
-from barnabas.server.text_memory import text_bytes
 
 
 @handles(DescribeUserScramCredentialsRequest, needs=gate(DESCRIBE_CLUSTER))

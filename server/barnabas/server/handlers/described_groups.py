@@ -7,17 +7,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, Generic, TypeVar
 
+from barnabas.coordination.groups.group_type import GroupType
+from barnabas.coordination.security.acl.bindings import ResourceType
+from barnabas.coordination.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
+from barnabas.coordination.steps import checkpoint
+from barnabas.coordination.text_memory import text_bytes
 from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.structs import struct
-from barnabas.server.groups.group_type import GroupType
 from barnabas.server.handlers.group_protocols import check_protocol
 from barnabas.server.requests.authorized import authorized_operations
 from barnabas.server.requests.context import RequestContext
-from barnabas.server.scheduling.turns import checkpoint
-from barnabas.server.security.acl.bindings import ResourceType
-from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
-from barnabas.server.text_memory import text_bytes
 
 HIDDEN_TOPICS: Final = (
     "The group has described topic(s) that the client is not authorized to describe."

@@ -8,6 +8,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
+from barnabas.coordination.cluster.partition_changes import Election
+from barnabas.coordination.security.acl.permissions import ALTER_CLUSTER
+from barnabas.coordination.steps import map_in_turns
+from barnabas.coordination.topics.reassignment import PartitionChanges
 from barnabas.protocol.errors import ErrorCode, InvalidRequest, KafkaError
 from barnabas.protocol.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -15,13 +19,9 @@ from barnabas.protocol.messages.elect_leaders import (
     PartitionResult,
     ReplicaElectionResult,
 )
-from barnabas.server.cluster.partition_changes import Election
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import map_in_turns
-from barnabas.server.security.acl.permissions import ALTER_CLUSTER
-from barnabas.server.topics.reassignment import PartitionChanges
 
 ELECTIONS: Final[Mapping[int, Election]] = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from barnabas.coordination.coordinator_runtime.producer import ProducerIdAndEpoch
+from barnabas.coordination.security.acl.permissions import WRITE_TRANSACTIONAL_ID
+from barnabas.coordination.transactions.errors import told
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.security.acl.permissions import WRITE_TRANSACTIONAL_ID
-from barnabas.server.transactions.errors import told
 
 SECOND_PROTOCOL_SINCE: Final = 5
 

@@ -16,6 +16,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from barnabas.coordination.security.acl.bindings import CLUSTER_NAME
+from barnabas.coordination.security.acl.permissions import CLUSTER_ACTION, READ_TOPIC
+from barnabas.coordination.steps import ENTRIES_PER_STEP, checkpoint
 from barnabas.protocol.hot_messages.fetch import fetch_response
 from barnabas.protocol.messages.fetch import (
     FetchRequest,
@@ -38,9 +41,6 @@ from barnabas.server.partitions.partition import NO_EPOCH, NOT_LEADER
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
-from barnabas.server.security.acl.bindings import CLUSTER_NAME
-from barnabas.server.security.acl.permissions import CLUSTER_ACTION, READ_TOPIC
 from barnabas.storage.fs.interface import WouldBlock
 
 if TYPE_CHECKING:

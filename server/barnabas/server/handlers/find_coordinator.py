@@ -17,6 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Final
 
+from barnabas.coordination.security.acl.bindings import CLUSTER_NAME
+from barnabas.coordination.security.acl.permissions import (
+    CLUSTER_ACTION,
+    DESCRIBE_GROUP,
+    DESCRIBE_TRANSACTIONAL_ID,
+    Permission,
+)
+from barnabas.coordination.share.keys import parse_coordinator_key
+from barnabas.coordination.steps import checkpoint, map_in_turns
 from barnabas.protocol.errors import (
     ClusterAuthorizationFailed,
     CoordinatorNotAvailable,
@@ -33,15 +42,6 @@ from barnabas.server.coordinators import COORDINATOR_TOPICS, CoordinatorType
 from barnabas.server.requests.authorization import REFUSALS, asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import checkpoint, map_in_turns
-from barnabas.server.security.acl.bindings import CLUSTER_NAME
-from barnabas.server.security.acl.permissions import (
-    CLUSTER_ACTION,
-    DESCRIBE_GROUP,
-    DESCRIBE_TRANSACTIONAL_ID,
-    Permission,
-)
-from barnabas.server.share.keys import parse_coordinator_key
 
 NEEDED: Final[Mapping[int, Permission]] = {
     CoordinatorType.GROUP: DESCRIBE_GROUP,

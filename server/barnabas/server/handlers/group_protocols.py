@@ -7,12 +7,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from barnabas.coordination.cluster.features import GROUP_VERSION, SHARE_VERSION, STREAMS_VERSION
+from barnabas.coordination.groups.caller import Caller
+from barnabas.coordination.groups.group_type import GroupType
+from barnabas.coordination.security.acl.permissions import DESCRIBE_TOPIC
 from barnabas.protocol.errors import UnsupportedVersion
-from barnabas.server.cluster.features import GROUP_VERSION, SHARE_VERSION, STREAMS_VERSION
-from barnabas.server.groups.caller import Caller
-from barnabas.server.groups.group_type import GroupType
 from barnabas.server.requests.context import RequestContext
-from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC
 
 _FEATURES: Final = {
     GroupType.CONSUMER: GROUP_VERSION,

@@ -4,12 +4,12 @@ Heartbeat: a member is alive.
 
 from __future__ import annotations
 
+from barnabas.coordination.security.acl.permissions import READ_GROUP
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.requests.settled import groups, reads
-from barnabas.server.security.acl.permissions import READ_GROUP
 
 
 @handles(HeartbeatRequest, needs=gate(READ_GROUP))

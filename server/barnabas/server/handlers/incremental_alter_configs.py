@@ -4,6 +4,7 @@ IncrementalAlterConfigs: changes some options of resources (KIP-339).
 
 from __future__ import annotations
 
+from barnabas.coordination.cluster.image import ConfigResourceType
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -12,7 +13,6 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from barnabas.server.cluster.image import ConfigResourceType
 from barnabas.server.dynamic_config.admin import ConfigChange
 from barnabas.server.handlers.altered_configs import NEEDS, altered
 from barnabas.server.requests.context import RequestContext

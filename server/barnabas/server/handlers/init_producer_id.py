@@ -7,21 +7,21 @@ request says. With one, it is the transaction coordinator's to answer.
 
 from __future__ import annotations
 
+from barnabas.coordination.coordinator_runtime.producer import ProducerIdAndEpoch
+from barnabas.coordination.security.acl.bindings import CLUSTER_NAME
+from barnabas.coordination.security.acl.permissions import (
+    IDEMPOTENT_WRITE,
+    WRITE_TOPIC,
+    WRITE_TRANSACTIONAL_ID,
+)
 from barnabas.protocol.errors import InvalidProducerEpoch, InvalidRequest, ProducerFenced
 from barnabas.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.security.acl.bindings import CLUSTER_NAME
-from barnabas.server.security.acl.permissions import (
-    IDEMPOTENT_WRITE,
-    WRITE_TOPIC,
-    WRITE_TRANSACTIONAL_ID,
-)
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1

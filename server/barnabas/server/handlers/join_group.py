@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from barnabas.coordination.groups.caller import Caller
+from barnabas.coordination.groups.classic.joining import offer_of
+from barnabas.coordination.security.acl.permissions import READ_GROUP
 from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from barnabas.server.groups.caller import Caller
-from barnabas.server.groups.classic.joining import offer_of
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.security.acl.permissions import READ_GROUP
 
 NULL_PROTOCOL_SINCE: Final = 7
 

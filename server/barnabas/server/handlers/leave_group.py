@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from barnabas.coordination.security.acl.permissions import READ_GROUP
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.leave_group import (
     LeaveGroupRequest,
@@ -15,7 +16,6 @@ from barnabas.protocol.messages.leave_group import (
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.security.acl.permissions import READ_GROUP
 
 SEVERAL_MEMBERS_SINCE: Final = 3
 

@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from barnabas.coordination.cluster.image import ConfigResourceType
+from barnabas.coordination.security.acl.permissions import DESCRIBE_CONFIGS_CLUSTER
+from barnabas.coordination.steps import checkpoint
+from barnabas.coordination.text_memory import text_bytes
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.list_config_resources import (
     ConfigResource,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
-from barnabas.server.cluster.image import ConfigResourceType
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import checkpoint
-from barnabas.server.security.acl.permissions import DESCRIBE_CONFIGS_CLUSTER
-from barnabas.server.text_memory import text_bytes
 
 
 def _configured(kind: ConfigResourceType) -> Callable[[RequestContext], Iterable[str]]:

@@ -4,6 +4,10 @@ ListGroups: which groups there are.
 
 from __future__ import annotations
 
+from barnabas.coordination.security.acl.bindings import CLUSTER_NAME
+from barnabas.coordination.security.acl.permissions import DESCRIBE_CLUSTER, DESCRIBE_GROUP
+from barnabas.coordination.steps import checkpoint
+from barnabas.coordination.text_memory import text_bytes
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.list_groups import (
     ListedGroup,
@@ -14,10 +18,6 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.requests.settled import all_shards, groups, reads
-from barnabas.server.scheduling.turns import checkpoint
-from barnabas.server.security.acl.bindings import CLUSTER_NAME
-from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER, DESCRIBE_GROUP
-from barnabas.server.text_memory import text_bytes
 
 
 @handles(ListGroupsRequest, needs=asks(DESCRIBE_CLUSTER, DESCRIBE_GROUP))

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 
+from barnabas.coordination.security.acl.permissions import DESCRIBE_TOPIC
+from barnabas.coordination.steps import finished_unless
 from barnabas.protocol.errors import UnknownServerError
 from barnabas.protocol.messages.list_offsets import (
     ListOffsetsRequest,
@@ -21,8 +23,6 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.authorized import partition_by_authorized
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import finished_unless
-from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC
 
 
 @handles(ListOffsetsRequest, needs=asks(DESCRIBE_TOPIC))

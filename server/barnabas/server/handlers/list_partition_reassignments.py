@@ -6,6 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from barnabas.coordination.cluster.image import Topic
+from barnabas.coordination.security.acl.permissions import DESCRIBE_CLUSTER
+from barnabas.coordination.steps import checkpoint
+from barnabas.coordination.topics.reassignment import is_moving
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
@@ -13,13 +17,9 @@ from barnabas.protocol.messages.list_partition_reassignments import (
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
 )
-from barnabas.server.cluster.image import Topic
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import checkpoint
-from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER
-from barnabas.server.topics.reassignment import is_moving
 
 
 @handles(ListPartitionReassignmentsRequest, needs=gate(DESCRIBE_CLUSTER))

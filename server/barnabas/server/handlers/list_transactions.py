@@ -9,22 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from barnabas.coordination.regex.pattern import InvalidPattern, LinearPattern
+from barnabas.coordination.security.acl.permissions import DESCRIBE_TRANSACTIONAL_ID
+from barnabas.coordination.steps import InSteps, checkpoint
+from barnabas.coordination.text_memory import text_bytes
+from barnabas.coordination.transactions import state
+from barnabas.coordination.transactions.transaction import Transaction
 from barnabas.protocol.errors import InvalidRegularExpression, RequestTimedOut
 from barnabas.protocol.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
     TransactionState,
 )
-from barnabas.server.regex.pattern import InvalidPattern, LinearPattern
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.requests.settled import all_shards, reads, transactions
-from barnabas.server.scheduling.turns import InSteps, PlaceLost, WorkKind, checkpoint
-from barnabas.server.security.acl.permissions import DESCRIBE_TRANSACTIONAL_ID
-from barnabas.server.text_memory import text_bytes
-from barnabas.server.transactions import state
-from barnabas.server.transactions.transaction import Transaction
+from barnabas.server.scheduling.turns import PlaceLost, WorkKind
 
 
 @handles(ListTransactionsRequest, needs=asks(DESCRIBE_TRANSACTIONAL_ID))

@@ -10,6 +10,18 @@ from __future__ import annotations
 from typing import Final
 from uuid import UUID
 
+from barnabas.coordination.cluster.image import Topic
+from barnabas.coordination.cluster.partition_registration import NO_LEADER, PartitionRegistration
+from barnabas.coordination.cluster.topic_names import is_internal, unknown_topic_code
+from barnabas.coordination.security.acl.bindings import CLUSTER_NAME, ResourceType
+from barnabas.coordination.security.acl.permissions import (
+    CREATE_CLUSTER,
+    CREATE_TOPIC,
+    DESCRIBE_CLUSTER,
+    DESCRIBE_TOPIC,
+)
+from barnabas.coordination.steps import await_each, checkpoint, map_in_turns
+from barnabas.coordination.topics.named import distinct
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.metadata import (
@@ -19,9 +31,6 @@ from barnabas.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from barnabas.server.cluster.image import Topic
-from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
-from barnabas.server.cluster.topic_names import is_internal, unknown_topic_code
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.authorized import (
     NOT_REQUESTED,
@@ -31,15 +40,6 @@ from barnabas.server.requests.authorized import (
 )
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import await_each, checkpoint, map_in_turns
-from barnabas.server.security.acl.bindings import CLUSTER_NAME, ResourceType
-from barnabas.server.security.acl.permissions import (
-    CREATE_CLUSTER,
-    CREATE_TOPIC,
-    DESCRIBE_CLUSTER,
-    DESCRIBE_TOPIC,
-)
-from barnabas.server.topics.named import distinct
 
 ALWAYS_STRICT: Final = 0
 

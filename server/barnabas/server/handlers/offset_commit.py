@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
+from barnabas.coordination.security.acl.permissions import READ_GROUP, READ_TOPIC
+from barnabas.coordination.steps import checkpoint, map_in_turns
 from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.offset_commit import (
@@ -24,8 +26,6 @@ from barnabas.protocol.messages.offset_commit import (
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import checkpoint, map_in_turns
-from barnabas.server.security.acl.permissions import READ_GROUP, READ_TOPIC
 
 TOPIC_IDS_SINCE: Final = 10
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from barnabas.coordination.security.acl.permissions import DELETE_GROUP, READ_TOPIC
+from barnabas.coordination.steps import checkpoint
 from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.offset_delete import (
@@ -19,8 +21,6 @@ from barnabas.protocol.messages.offset_delete import (
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import checkpoint
-from barnabas.server.security.acl.permissions import DELETE_GROUP, READ_TOPIC
 
 RefusedTopics: TypeAlias = dict[str, OffsetDeleteResponseTopic]
 """

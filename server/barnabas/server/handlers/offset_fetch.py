@@ -13,6 +13,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from barnabas.coordination.groups.offsets.answers import fetch_error, no_offset
+from barnabas.coordination.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
+from barnabas.coordination.steps import await_each, checkpoint, map_in_turns
+from barnabas.coordination.text_memory import text_bytes
 from barnabas.protocol.codec.schema import ZERO_UUID, replace
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.offset_fetch import (
@@ -25,14 +29,10 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from barnabas.server.groups.offsets.answers import fetch_error, no_offset
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.requests.settled import groups, reads
-from barnabas.server.scheduling.turns import await_each, checkpoint, map_in_turns
-from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
-from barnabas.server.text_memory import text_bytes
 
 SEVERAL_GROUPS_SINCE: Final = 8
 TOPIC_IDS_SINCE: Final = 10

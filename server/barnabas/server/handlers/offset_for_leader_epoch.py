@@ -7,6 +7,9 @@ A client whose position is behind that end has read records that are gone. Kafka
 
 from __future__ import annotations
 
+from barnabas.coordination.security.acl.bindings import CLUSTER_NAME
+from barnabas.coordination.security.acl.permissions import CLUSTER_ACTION, DESCRIBE_TOPIC
+from barnabas.coordination.steps import await_each, map_in_turns
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -20,9 +23,6 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.authorized import partition_by_authorized
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import await_each, map_in_turns
-from barnabas.server.security.acl.bindings import CLUSTER_NAME
-from barnabas.server.security.acl.permissions import CLUSTER_ACTION, DESCRIBE_TOPIC
 
 
 @handles(OffsetForLeaderEpochRequest, needs=asks(CLUSTER_ACTION, DESCRIBE_TOPIC))

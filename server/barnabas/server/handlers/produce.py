@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any
 
+from barnabas.coordination.security.acl.permissions import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID
+from barnabas.coordination.steps import ENTRIES_PER_STEP
 from barnabas.protocol.hot_messages.produce import topic_response
 from barnabas.protocol.messages.produce import ProduceRequest, ProduceResponse
 from barnabas.server.produce.append import ProduceAppends, may_write
@@ -17,8 +19,6 @@ from barnabas.server.produce.validation import FIRST_ZSTD_VERSION, is_transactio
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP
-from barnabas.server.security.acl.permissions import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID
 
 
 def forget_records(request: ProduceRequest) -> None:

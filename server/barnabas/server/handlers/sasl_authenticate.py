@@ -6,6 +6,7 @@ A failure is answered only after ``connection.failed.authentication.delay.ms`` (
 
 from __future__ import annotations
 
+from barnabas.coordination.security.sasl.credentials import NeedsWork
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
@@ -21,7 +22,6 @@ from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.errors import AnswerAndClose
 from barnabas.server.requests.registry import handles
 from barnabas.server.security.errors import AuthenticationFailed
-from barnabas.server.security.sasl.mechanism import NeedsWork
 
 
 @handles(SaslAuthenticateRequest, needs=NOTHING)

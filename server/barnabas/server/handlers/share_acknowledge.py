@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from functools import cache, partial
 
+from barnabas.coordination.security.acl.permissions import READ_GROUP, READ_TOPIC
+from barnabas.coordination.share.sessions import FINAL_EPOCH, INITIAL_EPOCH, TopicIdPartition
+from barnabas.coordination.steps import ENTRIES_PER_STEP, checkpoint
 from barnabas.protocol.errors import ErrorCode, InvalidShareSessionEpoch
 from barnabas.protocol.messages.share_acknowledge import (
     NO_LEADER,
@@ -25,10 +28,7 @@ from barnabas.server.partitions.partition import NO_EPOCH, NOT_LEADER
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
-from barnabas.server.security.acl.permissions import READ_GROUP, READ_TOPIC
 from barnabas.server.share.request_acknowledgements import PendingAcknowledgements, acknowledge
-from barnabas.server.share.sessions import FINAL_EPOCH, INITIAL_EPOCH, TopicIdPartition
 
 
 @handles(ShareAcknowledgeRequest, needs=asks(READ_GROUP, READ_TOPIC))

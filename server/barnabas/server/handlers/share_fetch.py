@@ -12,6 +12,9 @@ import asyncio
 from functools import cache, partial
 from typing import Any, Final, cast
 
+from barnabas.coordination.security.acl.permissions import READ_GROUP, READ_TOPIC
+from barnabas.coordination.share.sessions import TopicIdPartition
+from barnabas.coordination.steps import ENTRIES_PER_STEP, checkpoint
 from barnabas.protocol.codec.schema import Records
 from barnabas.protocol.errors import ErrorCode, KafkaError, ShareSessionLimitReached
 from barnabas.protocol.messages.share_fetch import (
@@ -32,13 +35,11 @@ from barnabas.server.partitions.partition import NO_EPOCH, NOT_LEADER
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint, settle
-from barnabas.server.security.acl.permissions import READ_GROUP, READ_TOPIC
+from barnabas.server.scheduling.turns import settle
 from barnabas.server.share.contexts import ShareFetchContext, check_renewal, context_of
 from barnabas.server.share.fetching import DelayedShareFetch, ShareFetched
-from barnabas.server.share.partition import SharePartition
 from barnabas.server.share.request_acknowledgements import PendingAcknowledgements, acknowledge
-from barnabas.server.share.sessions import TopicIdPartition
+from barnabas.server.share.served import ServedSharePartition
 
 NO_RECORDS: Final = b""
 
@@ -84,7 +85,7 @@ async def _fetch(
             may_read,
             has_renew=context.version >= FIRST_RENEW_VERSION,
         )
-    partitions: list[SharePartition] = []
+    partitions: list[ServedSharePartition] = []
     if asked.acquires:
         partitions = await asked.locate(broker.share_partitions, broker.partitions, may_read)
     max_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)

@@ -6,19 +6,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from barnabas.coordination.groups.group_type import GroupType
+from barnabas.coordination.groups.share.describing import described_error
+from barnabas.coordination.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 from barnabas.protocol.messages.share_group_describe import (
     DescribedGroup,
     ShareGroupDescribeRequest,
     ShareGroupDescribeResponse,
 )
-from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.share.describing import described_error
 from barnabas.server.handlers.described_groups import Describing, described
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.requests.settled import groups, reads
-from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 
 
 @handles(ShareGroupDescribeRequest, needs=asks(DESCRIBE_GROUP, DESCRIBE_TOPIC))

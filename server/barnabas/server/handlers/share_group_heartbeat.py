@@ -4,18 +4,18 @@ ShareGroupHeartbeat: a member of a share group joins, stays or leaves.
 
 from __future__ import annotations
 
+from barnabas.coordination.groups.group_type import GroupType
+from barnabas.coordination.groups.share.member import is_member_id
+from barnabas.coordination.security.acl.permissions import DESCRIBE_TOPIC, READ_GROUP
 from barnabas.protocol.errors import ErrorCode, InvalidRequest
 from barnabas.protocol.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
-from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.share.member import is_member_id
 from barnabas.server.handlers.group_protocols import caller_of, check_protocol
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC, READ_GROUP
 
 
 @handles(ShareGroupHeartbeatRequest, needs=asks(READ_GROUP, DESCRIBE_TOPIC))

@@ -11,6 +11,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, Generic, TypeVar
 from uuid import UUID
 
+from barnabas.coordination.security.acl.permissions import CLUSTER_ACTION
+from barnabas.coordination.share.coordinator.state import StateToWrite
+from barnabas.coordination.share.keys import SharePartitionKey
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.internal_topics.share_state_records import StateBatch
 from barnabas.protocol.messages import (
@@ -48,9 +51,6 @@ from barnabas.protocol.messages.write_share_group_state import (
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.security.acl.permissions import CLUSTER_ACTION
-from barnabas.server.share.coordinator.state import StateToWrite
-from barnabas.server.share.keys import SharePartitionKey
 
 T = TypeVar("T")
 P = TypeVar("P")

@@ -9,16 +9,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
+from barnabas.coordination.groups.group_type import GroupType
+from barnabas.coordination.groups.share.member import is_member_id
+from barnabas.coordination.security.acl.permissions import READ_GROUP
+from barnabas.coordination.share.sessions import ShareSessionKey, TopicIdPartition
+from barnabas.coordination.steps import ENTRIES_PER_STEP, checkpoint, map_in_turns
 from barnabas.protocol.errors import InvalidRequest
 from barnabas.protocol.messages.share_acknowledge import ShareAcknowledgeRequest
 from barnabas.protocol.messages.share_fetch import ShareFetchRequest
-from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.share.member import is_member_id
 from barnabas.server.handlers.group_protocols import check_protocol
 from barnabas.server.requests.context import RequestContext
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint, map_in_turns
-from barnabas.server.security.acl.permissions import READ_GROUP
-from barnabas.server.share.sessions import ShareSessionKey, TopicIdPartition
 
 T = TypeVar("T")
 

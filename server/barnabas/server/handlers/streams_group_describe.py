@@ -7,21 +7,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from barnabas.coordination.groups.group_type import GroupType
+from barnabas.coordination.groups.streams.describing import described_error, topics_of
+from barnabas.coordination.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
+from barnabas.coordination.text_memory import text_bytes
 from barnabas.protocol.messages.streams_group_describe import (
     DescribedGroup,
     Member,
     StreamsGroupDescribeRequest,
     StreamsGroupDescribeResponse,
 )
-from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.streams.describing import described_error, topics_of
 from barnabas.server.handlers.described_groups import Describing, described
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.requests.settled import groups, reads
-from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
-from barnabas.server.text_memory import text_bytes
 
 HIDDEN_TOPICS: Final = (
     "The described group uses topics that the client is not authorized to describe."

@@ -8,27 +8,27 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
+from barnabas.coordination.groups.group_type import GroupType
+from barnabas.coordination.groups.streams.statuses import with_detail
+from barnabas.coordination.groups.streams.topology import check_names, topics_of
+from barnabas.coordination.security.acl.bindings import CLUSTER_NAME
+from barnabas.coordination.security.acl.permissions import (
+    CREATE_CLUSTER,
+    CREATE_TOPIC,
+    DESCRIBE_TOPIC,
+    READ_GROUP,
+)
+from barnabas.coordination.steps import map_in_turns
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.protocol.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
 )
-from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.streams.statuses import with_detail
-from barnabas.server.groups.streams.topology import check_names, topics_of
 from barnabas.server.handlers.group_protocols import caller_of, check_protocol
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import map_in_turns
-from barnabas.server.security.acl.bindings import CLUSTER_NAME
-from barnabas.server.security.acl.permissions import (
-    CREATE_CLUSTER,
-    CREATE_TOPIC,
-    DESCRIBE_TOPIC,
-    READ_GROUP,
-)
 
 ALWAYS_STRICT: Final = 0
 HEARTBEATS_WITH_FAILURES: Final = 2

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from barnabas.coordination.groups.answers import sync_error
+from barnabas.coordination.security.acl.permissions import READ_GROUP
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from barnabas.server.groups.answers import sync_error
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.security.acl.permissions import READ_GROUP
 
 PROTOCOL_REQUIRED_SINCE: Final = 5
 

@@ -11,6 +11,17 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
+from barnabas.coordination.cluster.topic_names import GROUP_METADATA_TOPIC
+from barnabas.coordination.coordinator_runtime.errors import coordinator_error
+from barnabas.coordination.coordinator_runtime.producer import ProducerIdAndEpoch
+from barnabas.coordination.groups.offsets.answers import transactional_commit_error
+from barnabas.coordination.security.acl.permissions import (
+    READ_GROUP,
+    READ_TOPIC,
+    WRITE_TRANSACTIONAL_ID,
+)
+from barnabas.coordination.steps import checkpoint, map_in_turns
+from barnabas.coordination.transactions.errors import TransactionProtocol
 from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.errors import (
     CoordinatorLoadInProgress,
@@ -27,16 +38,9 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
-from barnabas.server.coordinator_runtime.errors import coordinator_error
-from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
-from barnabas.server.groups.offsets.answers import transactional_commit_error
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import checkpoint, map_in_turns
-from barnabas.server.security.acl.permissions import READ_GROUP, READ_TOPIC, WRITE_TRANSACTIONAL_ID
-from barnabas.server.transactions.errors import TransactionProtocol
 from barnabas.server.transactions.participation import join
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 
+from barnabas.coordination.security.acl.permissions import ALTER_CLUSTER
 from barnabas.protocol.errors import BrokerIdNotRegistered, ErrorCode, InvalidRequest
 from barnabas.protocol.internal_topics.metadata_records import UnregisterBrokerRecord
 from barnabas.protocol.messages.unregister_broker import (
@@ -18,7 +19,6 @@ from barnabas.protocol.messages.unregister_broker import (
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.security.acl.permissions import ALTER_CLUSTER
 
 logger = logging.getLogger(__name__)
 

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import logging
 
+from barnabas.coordination.cluster.feature_updates import FeatureUpdate, feature_records
+from barnabas.coordination.security.acl.permissions import ALTER_CLUSTER
+from barnabas.coordination.steps import map_in_turns
 from barnabas.protocol.errors import ErrorCode, InvalidUpdateVersion
 from barnabas.protocol.messages.update_features import (
     FeatureUpdateKey,
@@ -14,12 +17,9 @@ from barnabas.protocol.messages.update_features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
-from barnabas.server.cluster.feature_updates import FeatureUpdate, feature_records
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import map_in_turns
-from barnabas.server.security.acl.permissions import ALTER_CLUSTER
 
 logger = logging.getLogger(__name__)
 

@@ -11,6 +11,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from barnabas.coordination.coordinator_runtime.producer import ProducerIdAndEpoch
+from barnabas.coordination.security.acl.bindings import CLUSTER_NAME
+from barnabas.coordination.security.acl.permissions import ALTER_CLUSTER, CLUSTER_ACTION
+from barnabas.coordination.steps import checkpoint, map_in_turns
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -20,13 +24,9 @@ from barnabas.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import checkpoint, map_in_turns
-from barnabas.server.security.acl.bindings import CLUSTER_NAME
-from barnabas.server.security.acl.permissions import ALTER_CLUSTER, CLUSTER_ACTION
 from barnabas.server.transactions.markers import check_somebody
 from barnabas.storage.topic_partition import TopicPartition
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock
+    from barnabas.coordination.clock import ServerClock
     from barnabas.server.config import BrokerConfig, Listener
     from barnabas.server.forecast.forecasts import Forecasts
     from barnabas.server.metrics import Metrics

@@ -41,7 +41,7 @@ from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.security.host_address import host_address
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import Timer
+    from barnabas.coordination.clock import Timer
     from barnabas.server.config import Listener
     from barnabas.server.network.backlog import Backlog
     from barnabas.server.network.request_memory import RequestMemory

@@ -26,7 +26,7 @@ from barnabas.server.security.quotas.quotas import RateQuotas
 from barnabas.server.security.quotas.rate import MS, Rate, Windows, now_ms
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock, Timer
+    from barnabas.coordination.clock import ServerClock, Timer
     from barnabas.server.network.connection import Connection
 
 ONE: Final = 1.0

@@ -42,7 +42,7 @@ from barnabas.storage.fs.open_files import OpenFiles
 from barnabas.storage.units import INT_MAX, SECONDS
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock, Timer
+    from barnabas.coordination.clock import ServerClock, Timer
     from barnabas.server.config import BrokerConfig
     from barnabas.server.metrics import Counter, Metrics
     from barnabas.server.network.connection_rates import ConnectionRates

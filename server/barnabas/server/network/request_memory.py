@@ -26,7 +26,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock, Timer
+    from barnabas.coordination.clock import ServerClock, Timer
 
 PATIENCE_S: Final = 30.0
 """

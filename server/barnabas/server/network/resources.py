@@ -19,8 +19,8 @@ from barnabas.server.network.write_coalescing import Outbox
 from barnabas.server.resources.memory import memory_bytes
 
 if TYPE_CHECKING:
+    from barnabas.coordination.clock import ServerClock, Timer
     from barnabas.protocol.codec.primitives import Buffer
-    from barnabas.server.clock import ServerClock, Timer
     from barnabas.server.config import BrokerConfig
     from barnabas.server.metrics import Metrics
     from barnabas.server.requests.client import Client

@@ -23,7 +23,7 @@ from barnabas.protocol.codec.primitives import Buffer
 from barnabas.server.security.tls.failures import handshake_failure
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import Timer
+    from barnabas.coordination.clock import Timer
     from barnabas.server.network.connection import Connection
     from barnabas.server.network.resources import ConnectionResources
     from barnabas.server.security.listeners import ListenerSecurity

@@ -14,9 +14,9 @@ from barnabas.server.requests.registry import HANDLERS, Registration
 from barnabas.server.scheduling.background import Background
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock
+    from barnabas.coordination.clock import ServerClock
+    from barnabas.coordination.cluster.lifecycle import ThisNode
     from barnabas.server.cluster.controller import Controller
-    from barnabas.server.cluster.lifecycle import ThisNode
     from barnabas.server.config import BrokerConfig
     from barnabas.server.topics.topics import Topics
     from barnabas.storage.fs.interface import Files

@@ -17,9 +17,9 @@ from barnabas.server.scheduling.background import Background, NoLoops
 from barnabas.storage.readonly.overlay_files import OverlayFiles
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock
+    from barnabas.coordination.clock import ServerClock
+    from barnabas.coordination.cluster.lifecycle import ThisNode
     from barnabas.server.cluster.controller import Controller
-    from barnabas.server.cluster.lifecycle import ThisNode
     from barnabas.server.config import BrokerConfig
     from barnabas.server.requests.registry import Registration
     from barnabas.server.topics.topics import Topics

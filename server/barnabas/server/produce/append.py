@@ -13,6 +13,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
+from barnabas.coordination.cluster.topic_names import INTERNAL_TOPICS
+from barnabas.coordination.security.acl.permissions import WRITE_TOPIC
 from barnabas.protocol.errors import (
     ErrorCode,
     InvalidRequiredAcks,
@@ -31,13 +33,11 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from barnabas.server.cluster.topic_names import INTERNAL_TOPICS
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.produce.delayed import Uncommitted, wait_for_commit
 from barnabas.server.produce.responses import ALL_REPLICAS, append_failed, appended, refused
 from barnabas.server.produce.validation import check_records
 from barnabas.server.requests.errors import CloseConnection
-from barnabas.server.security.acl.permissions import WRITE_TOPIC
 from barnabas.storage.errors import BatchTakesLong
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 

@@ -14,8 +14,8 @@ from barnabas.protocol.structs import NamedTuple
 from barnabas.server.scheduling.turns import settle
 
 if TYPE_CHECKING:
+    from barnabas.coordination.clock import ServerClock, Timer
     from barnabas.protocol.hot_messages.produce import PartitionResponse
-    from barnabas.server.clock import ServerClock, Timer
     from barnabas.server.partitions.partition import Partition
 
 

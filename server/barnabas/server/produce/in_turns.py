@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
+from barnabas.coordination.security.acl.permissions import WRITE_TRANSACTIONAL_ID
+from barnabas.coordination.steps import ENTRIES_PER_STEP, checkpoint, map_in_turns
 from barnabas.protocol.errors import TransactionalIdAuthorizationFailed
 from barnabas.protocol.hot_messages.produce import topic_response
 from barnabas.protocol.messages.produce import (
@@ -25,8 +27,6 @@ from barnabas.server.produce.append import ProduceAppends, may_write
 from barnabas.server.produce.transactions import Participation
 from barnabas.server.produce.validation import FIRST_ZSTD_VERSION, check_codec, is_transactional
 from barnabas.server.requests.context import RequestContext
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint, map_in_turns
-from barnabas.server.security.acl.permissions import WRITE_TRANSACTIONAL_ID
 
 
 async def produce_in_turns(

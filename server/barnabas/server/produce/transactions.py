@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from barnabas.coordination.coordinator_runtime.producer import ProducerIdAndEpoch
+from barnabas.coordination.steps import checkpoint
+from barnabas.coordination.transactions.errors import TransactionProtocol
 from barnabas.protocol.errors import (
     ConcurrentTransactions,
     CoordinatorLoadInProgress,
@@ -29,12 +32,9 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
 )
 from barnabas.protocol.records.batch import RecordBatch, batches
-from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.produce.validation import is_transactional
 from barnabas.server.requests.context import RequestContext
-from barnabas.server.scheduling.turns import checkpoint
-from barnabas.server.transactions.errors import TransactionProtocol
 from barnabas.server.transactions.participation import Participant, add, guard, verify
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 from barnabas.storage.topic_partition import TopicPartition

@@ -12,7 +12,7 @@ import logging
 from functools import partial
 from typing import Final, TypeAlias
 
-from barnabas.server.clock import ServerClock
+from barnabas.coordination.clock import ServerClock
 from barnabas.server.config import Listener
 from barnabas.server.requests.client import Client
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from barnabas.coordination.security.sasl.credentials import NeedsWork
 from barnabas.protocol.errors import IllegalSaslState
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.security.errors import AuthenticationFailed
 from barnabas.server.security.sasl.authentication import Authentication, Verdict
-from barnabas.server.security.sasl.mechanism import NeedsWork
 
 if TYPE_CHECKING:
     from barnabas.protocol.codec.primitives import Buffer

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from barnabas.coordination.security.acl.bindings import ResourceType
+from barnabas.coordination.security.acl.permissions import Permission
 from barnabas.protocol.errors import (
     ClusterAuthorizationFailed,
     DelegationTokenAuthorizationFailed,
@@ -21,8 +23,6 @@ from barnabas.protocol.errors import (
     TransactionalIdAuthorizationFailed,
 )
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.security.acl.bindings import ResourceType
-from barnabas.server.security.acl.permissions import Permission
 
 REFUSALS: Final[Mapping[ResourceType, type[KafkaError]]] = {
     ResourceType.TOPIC: TopicAuthorizationFailed,

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from barnabas.server.scheduling.turns import checkpoint
-from barnabas.server.security.acl.bindings import CLUSTER_NAME, ResourceType
-from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER, SUPPORTED, Permission
+from barnabas.coordination.security.acl.bindings import CLUSTER_NAME, ResourceType
+from barnabas.coordination.security.acl.permissions import DESCRIBE_CLUSTER, SUPPORTED, Permission
+from barnabas.coordination.steps import checkpoint
 
 if TYPE_CHECKING:
     from barnabas.server.requests.context import RequestContext

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING
 from barnabas.protocol.structs import struct
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock
+    from barnabas.coordination.clock import ServerClock
+    from barnabas.coordination.cluster.delegation_tokens import DelegationTokens
+    from barnabas.coordination.cluster.image import MetadataImage
+    from barnabas.coordination.security.acl.authorizer import StandardAuthorizer
+    from barnabas.coordination.share.groups import ShareGroups
     from barnabas.server.cluster.controller import Controller
-    from barnabas.server.cluster.delegation_tokens import DelegationTokens
-    from barnabas.server.cluster.image import MetadataImage
     from barnabas.server.config import BrokerConfig
     from barnabas.server.coordinators import Coordinators
     from barnabas.server.dynamic_config.admin import ConfigAdmin
     from barnabas.server.fetch.sessions import FetchSessions
     from barnabas.server.groups.coordinator import GroupCoordinator
-    from barnabas.server.groups.streams.topic_creation import InternalTopicCreation
+    from barnabas.server.groups.topic_creation import InternalTopicCreation
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.purgatory import FetchPurgatory
@@ -28,10 +30,8 @@ if TYPE_CHECKING:
     from barnabas.server.scheduling.background import Background
     from barnabas.server.scheduling.turns import Turns
     from barnabas.server.scheduling.workers import Workers
-    from barnabas.server.security.acl.authorizer import StandardAuthorizer
     from barnabas.server.security.security import Security
-    from barnabas.server.share.coordinator.coordinator import ShareCoordinator
-    from barnabas.server.share.groups import ShareGroups
+    from barnabas.server.share.coordinator import ShareCoordinator
     from barnabas.server.share.manager import SharePartitionManager
     from barnabas.server.topics.topics import Topics
     from barnabas.server.transactions.coordinator import TransactionCoordinator

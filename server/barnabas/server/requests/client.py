@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from barnabas.server.security.principal import ANONYMOUS
+from barnabas.coordination.security.principal import ANONYMOUS
 
 if TYPE_CHECKING:
     from barnabas.server.config import Listener

@@ -46,7 +46,7 @@ class ClientQuotas:
 
     def _change(self, record: ClientQuotaRecord) -> None:
         # Few brokers have any.
-        from barnabas.server.cluster.client_quotas import IP, names_of, value_of  # noqa: PLC0415
+        from barnabas.coordination.cluster.client_quotas import IP, names_of, value_of  # noqa: PLC0415
         from barnabas.server.requests.request_quotas import RequestQuotas  # noqa: PLC0415
 
         parts = self._parts

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from barnabas.server.cluster.image import ConfigResourceType
-from barnabas.server.requests.authorization import REFUSALS
-from barnabas.server.security.acl.bindings import CLUSTER_NAME, ResourceType
-from barnabas.server.security.acl.permissions import (
+from barnabas.coordination.cluster.image import ConfigResourceType
+from barnabas.coordination.security.acl.bindings import CLUSTER_NAME, ResourceType
+from barnabas.coordination.security.acl.permissions import (
     ALTER_CONFIGS_CLUSTER,
     ALTER_CONFIGS_GROUP,
     ALTER_CONFIGS_TOPIC,
@@ -21,6 +20,7 @@ from barnabas.server.security.acl.permissions import (
     DESCRIBE_CONFIGS_TOPIC,
     Permission,
 )
+from barnabas.server.requests.authorization import REFUSALS
 
 if TYPE_CHECKING:
     from barnabas.server.requests.context import RequestContext

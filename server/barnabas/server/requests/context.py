@@ -26,6 +26,8 @@ from collections.abc import Callable, Coroutine
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from barnabas.coordination.security.acl.bindings import CLUSTER_NAME, ResourceType
+from barnabas.coordination.steps import InSteps
 from barnabas.protocol.codec.primitives import ENTRIES_AT_ONCE, Buffer
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import (
@@ -41,10 +43,11 @@ from barnabas.server.requests.errors import AnswerAndClose, CloseConnection
 from barnabas.server.requests.release import released
 from barnabas.server.requests.route import written_at_once
 from barnabas.server.requests.timing import timed
-from barnabas.server.scheduling.turns import InSteps, Work
-from barnabas.server.security.acl.bindings import CLUSTER_NAME, ResourceType
+from barnabas.server.scheduling.turns import Work
 
 if TYPE_CHECKING:
+    from barnabas.coordination.security.acl.permissions import Permission
+    from barnabas.coordination.topics.creation import Charge
     from barnabas.protocol.headers import RequestHeader
     from barnabas.server.requests.answer_room import AnswerRoom
     from barnabas.server.requests.broker_parts import BrokerParts
@@ -52,8 +55,6 @@ if TYPE_CHECKING:
     from barnabas.server.requests.errors import Outcome
     from barnabas.server.requests.meter import Meter
     from barnabas.server.requests.route import Route
-    from barnabas.server.security.acl.permissions import Permission
-    from barnabas.server.topics.creation import Charge
 
 logger = logging.getLogger(__name__)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from barnabas.coordination.text_memory import shortened
 from barnabas.protocol import apis
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.headers import RequestHeader, decode_request_header
@@ -20,7 +21,6 @@ from barnabas.server.requests.error_response import unsupported_version
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import Registration
 from barnabas.server.requests.route import Route
-from barnabas.server.text_memory import shortened
 
 if TYPE_CHECKING:
     from barnabas.protocol.codec.primitives import Buffer

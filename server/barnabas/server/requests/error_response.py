@@ -23,6 +23,8 @@ from types import NoneType
 from typing import Any, Final
 from uuid import UUID
 
+from barnabas.coordination.security.principal import ANONYMOUS, USER
+from barnabas.coordination.steps import await_each
 from barnabas.protocol import apis
 from barnabas.protocol.codec.schema import (
     ZERO_UUID,
@@ -40,8 +42,6 @@ from barnabas.protocol.messages.api_versions import ApiVersion, ApiVersionsRespo
 from barnabas.protocol.structs import MISSING, NamedTuple
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import Registration
-from barnabas.server.scheduling.turns import await_each
-from barnabas.server.security.principal import ANONYMOUS, USER
 
 _ERROR_CODES: Final = ("error_code", "partition_error_code")
 _IDENTITIES: Final = frozenset(

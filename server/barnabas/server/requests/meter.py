@@ -19,19 +19,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+from barnabas.coordination.steps import InSteps
 from barnabas.protocol import apis
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.structs import is_frozen, replace
 from barnabas.server.requests.route import written_at_once
-from barnabas.server.scheduling.turns import InSteps
 
 if TYPE_CHECKING:
+    from barnabas.coordination.topics.creation import Charge
     from barnabas.protocol.headers import RequestHeader
     from barnabas.server.requests.client import Client
     from barnabas.server.requests.request_quotas import RequestQuotas
     from barnabas.server.requests.route import Route
     from barnabas.server.security.quotas.quotas import MutationQuota
-    from barnabas.server.topics.creation import Charge
 
 PRODUCE: Final = apis.PRODUCE.key
 EXEMPT: Final = frozenset(

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from barnabas.coordination.cluster.topic_names import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC
 from barnabas.protocol import apis
 from barnabas.protocol.errors import (
     ClusterAuthorizationFailed,
@@ -22,7 +23,6 @@ from barnabas.protocol.errors import (
     TransactionalIdAuthorizationFailed,
 )
 from barnabas.protocol.structs import replace
-from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC
 from barnabas.server.requests.authorization import NOTHING
 from barnabas.server.requests.registry import Registration
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from sys import getrefcount
 from typing import Any, Final
 
+from barnabas.coordination.steps import checkpoint
 from barnabas.protocol.codec.schema import Array, fields
-from barnabas.server.scheduling.turns import checkpoint
 
 AT_ONCE: Final = 200
 """

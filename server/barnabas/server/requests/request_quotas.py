@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from barnabas.server.cluster.client_quotas import CLIENT_ID, USER
+from barnabas.coordination.cluster.client_quotas import CLIENT_ID, USER
 from barnabas.server.security.quotas.limits import DEFAULT
 from barnabas.server.security.quotas.quotas import (
     CONSUMER_BYTE_RATE,
@@ -25,7 +25,7 @@ from barnabas.storage.clock import perf_counter
 from barnabas.storage.units import SECONDS
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock
+    from barnabas.coordination.clock import ServerClock
     from barnabas.server.config import BrokerConfig
     from barnabas.server.metrics import Metrics
 

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from barnabas.server.clock import ServerClock
+from barnabas.coordination.clock import ServerClock
 
 logger = logging.getLogger(__name__)
 

@@ -21,18 +21,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import (
     AsyncIterator,
-    Awaitable,
     Callable,
     Coroutine,
-    Generator,
     Iterable,
     Iterator,
 )
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from enum import Enum
 from heapq import heappop, heappush
-from types import coroutine
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar
 
 from barnabas.storage.clock import perf_counter
 
@@ -68,11 +65,6 @@ PLACE_S: Final = 1.0
 """
 The time, in seconds of turns, after which a work aside gives up its place to one that waits.
 ``.*orders.*`` takes 0.15 s for 10,000 topics.
-"""
-
-ENTRIES_PER_STEP: Final = 16
-"""
-How many entries of a hot request are served in one step: a request with fewer needs no turn.
 """
 
 
@@ -561,71 +553,6 @@ class Turns:
     def _be_calm(self) -> None:
         self._calm = None
         self.on_busy(False)
-
-
-def finished(steps: Coroutine[Any, Any, T]) -> T:
-    """
-    Take all *steps* at once, where the event loop does not wait for them, and return their result.
-    """
-    return cast("T", finished_unless(steps, lambda: False))
-
-
-def finished_unless(steps: Coroutine[Any, Any, T], is_over: Callable[[], bool]) -> T | None:
-    """
-    The same, but take no step once *is_over* returns true, and return None.
-    """
-    try:
-        while not is_over():
-            awaited = steps.send(None)
-            assert awaited is None, "there is no event loop to wait for"
-    except StopIteration as ended:
-        return cast("T", ended.value)
-    steps.close()
-    return None
-
-
-@coroutine
-def checkpoint() -> Generator[None, None, None]:
-    """
-    Let other work run, once the turn is over.
-    """
-    yield
-
-
-class InSteps(Generic[T]):
-    """
-    Steps that a coroutine awaits: each of them is a checkpoint.
-    """
-
-    __slots__ = ("_steps",)
-
-    def __init__(self, steps: Generator[None, None, T]) -> None:
-        self._steps = steps
-
-    def __await__(self) -> Generator[None, None, T]:
-        return self._steps
-
-
-async def await_each(make: Callable[[T], Awaitable[R]], items: Iterable[T]) -> list[R]:
-    """
-    The results of what *make* returns for each of *items*, awaited one after another.
-    """
-    made = []
-    for item in items:
-        made.append(await make(item))
-        await checkpoint()
-    return made
-
-
-async def map_in_turns(make: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """
-    The results of *make* for each of *items*; other work may run between two of them.
-    """
-    made = []
-    for item in items:
-        made.append(make(item))
-        await checkpoint()
-    return made
 
 
 def settle(future: asyncio.Future[T], result: T) -> None:

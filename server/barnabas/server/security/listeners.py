@@ -7,6 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from barnabas.coordination.security.principal import ANONYMOUS, USER, KafkaPrincipal
+from barnabas.coordination.security.sasl.credentials import TokenLogin
+from barnabas.coordination.security.sasl.decoys import (
+    SCRAM_HASHES,
+    Decoys,
+    ScramCredential,
+    fresh_decoys,
+)
 from barnabas.protocol.structs import struct
 from barnabas.server.config.security import (
     ListenerSecurityOptions,
@@ -15,9 +23,7 @@ from barnabas.server.config.security import (
 )
 from barnabas.server.security.files import read_file
 from barnabas.server.security.jaas import parse_jaas, parse_jaas_file
-from barnabas.server.security.principal import ANONYMOUS, USER, KafkaPrincipal
 from barnabas.server.security.sasl.authentication import Authentication, Mechanism
-from barnabas.server.security.sasl.decoys import SCRAM_HASHES, Decoys, ScramCredential, fresh_decoys
 from barnabas.server.security.sasl.mechanism import SaslServer
 from barnabas.server.security.sasl.oauthbearer import (
     OAUTHBEARER,
@@ -27,7 +33,7 @@ from barnabas.server.security.sasl.oauthbearer import (
     Validate,
 )
 from barnabas.server.security.sasl.plain import PLAIN, USER_PREFIX, PlainSaslServer
-from barnabas.server.security.sasl.scram import ScramSaslServer, TokenLogin
+from barnabas.server.security.sasl.scram import ScramSaslServer
 from barnabas.server.security.tls.principal_mapping import PrincipalRule, name_of, parse_rules
 from barnabas.storage.config.option_values import ConfigError, InvalidValue
 

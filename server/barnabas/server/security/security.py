@@ -12,10 +12,10 @@ from barnabas.server.config.security import LISTENER_PREFIX, SecurityOptions
 from barnabas.storage.config.option_values import ConfigError
 
 if TYPE_CHECKING:
+    from barnabas.coordination.security.sasl.credentials import TokenLogin
+    from barnabas.coordination.security.sasl.decoys import Decoys, ScramCredential
     from barnabas.server.config import Listener
     from barnabas.server.security.listeners import ListenerSecurity
-    from barnabas.server.security.sasl.decoys import Decoys, ScramCredential
-    from barnabas.server.security.sasl.scram import TokenLogin
     from barnabas.server.security.sasl.signed_tokens import JsonWebKeys
     from barnabas.storage.clock import Clock
 
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 def _fresh_decoys() -> Decoys:
-    from barnabas.server.security.sasl.decoys import fresh_decoys
+    from barnabas.coordination.security.sasl.decoys import fresh_decoys
 
     return fresh_decoys()
 

@@ -1,3 +1,3 @@
 """
-Share groups (KIP-932): records that the members of a group acquire and acknowledge one by one.
+Share groups (KIP-932): fetches, acknowledgements, and the coordinator that keeps their states.
 """

@@ -7,18 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from barnabas.protocol.errors import (
-    ErrorCode,
-    InvalidRequest,
-    InvalidShareSessionEpoch,
-    KafkaError,
-    UnknownServerError,
-)
-from barnabas.protocol.messages.share_fetch import ShareFetchRequest
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
-from barnabas.server.share.acquiring import BATCH_OPTIMIZED, RECORD_LIMIT
-from barnabas.server.share.fetching import ShareFetchPlan
-from barnabas.server.share.sessions import (
+from barnabas.coordination.share.acquiring import BATCH_OPTIMIZED, RECORD_LIMIT
+from barnabas.coordination.share.sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
     CachedSharePartition,
@@ -29,13 +19,23 @@ from barnabas.server.share.sessions import (
     TopicIdPartition,
     next_epoch,
 )
+from barnabas.coordination.steps import ENTRIES_PER_STEP, checkpoint
+from barnabas.protocol.errors import (
+    ErrorCode,
+    InvalidRequest,
+    InvalidShareSessionEpoch,
+    KafkaError,
+    UnknownServerError,
+)
+from barnabas.protocol.messages.share_fetch import ShareFetchRequest
+from barnabas.server.share.fetching import ShareFetchPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.share.manager import SharePartitionManager
-    from barnabas.server.share.partition import SharePartition
+    from barnabas.server.share.served import ServedSharePartition
     from barnabas.storage.log.fetch_isolation import FetchIsolation
 
 MayRead: TypeAlias = "Callable[[str], bool]"
@@ -81,14 +81,14 @@ class ShareFetchContext:
 
     async def locate(
         self, manager: SharePartitionManager, partitions: Partitions, may_read: MayRead
-    ) -> list[SharePartition]:
+    ) -> list[ServedSharePartition]:
         """
         The share-partitions of the session, in the order in which they are read; the others go to
         ``errors``.
         """
         request, errors = self._request, self.errors
         assert request.group_id is not None
-        found: list[SharePartition] = []
+        found: list[ServedSharePartition] = []
         for number, (where, cached) in enumerate(tuple(self.session.partitions.items()), 1):
             if number % ENTRIES_PER_STEP == 0:
                 await checkpoint()
@@ -111,7 +111,7 @@ class ShareFetchContext:
         return found[at:] + found[:at]
 
     def plan(
-        self, partitions: list[SharePartition], isolation: FetchIsolation, max_bytes: int
+        self, partitions: list[ServedSharePartition], isolation: FetchIsolation, max_bytes: int
     ) -> ShareFetchPlan:
         """
         What is to be acquired of *partitions*.

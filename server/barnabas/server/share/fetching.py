@@ -16,13 +16,13 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from barnabas.coordination.share.acquiring import AcquireRequest
+from barnabas.coordination.steps import ENTRIES_PER_STEP, checkpoint
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import KafkaError, OffsetOutOfRange, UnknownServerError
 from barnabas.protocol.messages.share_fetch import AcquiredRecords
 from barnabas.server.partitions.watch import Watch
 from barnabas.server.purgatory import FetchPurgatory, WaitingFetch
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
-from barnabas.server.share.acquiring import AcquireRequest
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.segment.fetch_data import FileSlice
@@ -30,7 +30,7 @@ from barnabas.storage.segment.fetched_batches import FetchedBatch, fetched_batch
 from barnabas.storage.segment.offset_metadata import UNKNOWN_OFFSET
 
 if TYPE_CHECKING:
-    from barnabas.server.share.partition import SharePartition
+    from barnabas.server.share.served import ServedSharePartition
     from barnabas.storage.segment.fetch_data import FetchDataInfo
 
 M = TypeVar("M", bound=Message)
@@ -59,7 +59,7 @@ class ShareFetchPlan:
 
     def __init__(
         self,
-        partitions: Sequence[SharePartition],
+        partitions: Sequence[ServedSharePartition],
         member_id: str,
         *,
         isolation: FetchIsolation,
@@ -92,7 +92,9 @@ class ShareFetched:
 
     __slots__ = ("acquired", "error", "records", "share_partition")
 
-    def __init__(self, share_partition: SharePartition, error: KafkaError | None = None) -> None:
+    def __init__(
+        self, share_partition: ServedSharePartition, error: KafkaError | None = None
+    ) -> None:
         self.share_partition = share_partition
         self.error = error
         self.records: FileSlice | None = None
@@ -116,7 +118,7 @@ class _Selected:
         "size",
     )
 
-    def __init__(self, share_partition: SharePartition) -> None:
+    def __init__(self, share_partition: ServedSharePartition) -> None:
         window = share_partition.window
         assert window is not None
         share_partition.is_fetching = True

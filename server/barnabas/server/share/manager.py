@@ -12,25 +12,26 @@ from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from barnabas.coordination.config.groups import GroupConfigOf
+from barnabas.coordination.config.share import SharePartitionOptions
+from barnabas.coordination.share.keys import SharePartitionKey
+from barnabas.coordination.share.partition import SharePartition, persister_error
+from barnabas.coordination.share.sessions import ShareSession, ShareSessionKey, ShareSessions
+from barnabas.coordination.share.settings import ShareGroupSettings, ShareSettings
+from barnabas.coordination.share.window import NO_OFFSET, ShareWindow
 from barnabas.protocol.errors import KafkaError, UnknownServerError, UnknownTopicOrPartition
-from barnabas.server.config.groups import GroupConfigOf
-from barnabas.server.config.share import SharePartitionOptions
 from barnabas.server.purgatory import FetchPurgatory
-from barnabas.server.share.keys import SharePartitionKey
 from barnabas.server.share.offset_reset import first_offset, reads_files
-from barnabas.server.share.partition import SharePartition, persister_error
-from barnabas.server.share.sessions import ShareSession, ShareSessionKey, ShareSessions
-from barnabas.server.share.settings import ShareGroupSettings, ShareSettings
-from barnabas.server.share.window import NO_OFFSET, ShareWindow
+from barnabas.server.share.served import ServedSharePartition
 
 if TYPE_CHECKING:
+    from barnabas.coordination.clock import ServerClock
+    from barnabas.coordination.cluster.image import Topic
     from barnabas.protocol.internal_topics.share_state_records import ShareSnapshotValue
-    from barnabas.server.clock import ServerClock
-    from barnabas.server.cluster.image import Topic
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions.partition import Partition
     from barnabas.server.scheduling.background import Background
-    from barnabas.server.share.coordinator.coordinator import ShareCoordinator
+    from barnabas.server.share.coordinator import ShareCoordinator
     from barnabas.server.topics.topics import Topics
 
 logger = logging.getLogger(__name__)
@@ -69,13 +70,18 @@ class SharePartitionManager:
         self._clock = clock
         self._reads = reads
         self._background = background
-        self._share_partitions: dict[SharePartitionKey, SharePartition] = {}
+        self._share_partitions: dict[SharePartitionKey, ServedSharePartition] = {}
         self.fetches = FetchPurgatory(clock, reads)
         self.sessions = ShareSessions(
             options.group_share_max_share_sessions,
-            metrics,
             ended=self._release,
             emptied=self._forget_group,
+        )
+        metrics.gauge("share_sessions", "Share sessions.", lambda: len(self.sessions))
+        metrics.gauge(
+            "share_session_partitions",
+            "Partitions in share sessions.",
+            lambda: self.sessions.partitions,
         )
         metrics.gauge(
             "share_partitions", "Share-partitions served.", lambda: len(self._share_partitions)
@@ -102,13 +108,13 @@ class SharePartitionManager:
 
     # Share-partitions
 
-    def get(self, group_id: str, topic_id: UUID, index: int) -> SharePartition | None:
+    def get(self, group_id: str, topic_id: UUID, index: int) -> ServedSharePartition | None:
         """
         The share-partition; None if no member has fetched it since the broker started.
         """
         return self._share_partitions.get(SharePartitionKey(group_id, topic_id, index))
 
-    def get_or_load(self, group_id: str, partition: Partition) -> SharePartition:
+    def get_or_load(self, group_id: str, partition: Partition) -> ServedSharePartition:
         """
         The share-partition. The first fetch of it loads its state.
         """
@@ -129,7 +135,7 @@ class SharePartitionManager:
         self._background.spawn(f"load {made}", self._load(made))
         return made
 
-    async def _load(self, share_partition: SharePartition) -> None:
+    async def _load(self, share_partition: ServedSharePartition) -> None:
         try:
             state = await self._read(share_partition)
             start_offset = state.start_offset
@@ -146,21 +152,21 @@ class SharePartitionManager:
             if share_partition.error is None:
                 share_partition.open(window, state.state_epoch)
 
-    async def _read(self, share_partition: SharePartition) -> ShareSnapshotValue:
+    async def _read(self, share_partition: ServedSharePartition) -> ShareSnapshotValue:
         leader_epoch = share_partition.partition.leader_epoch
         try:
             return await self._coordinator.read(share_partition.key, leader_epoch)
         except KafkaError as error:
             raise persister_error(error) from None
 
-    async def _first_offset(self, share_partition: SharePartition) -> int:
+    async def _first_offset(self, share_partition: ServedSharePartition) -> int:
         reset = share_partition.settings.auto_offset_reset
         find = partial(first_offset, share_partition.partition, reset, self._clock.now_ms())
         if not reads_files(reset):
             return find()
         return await asyncio.get_running_loop().run_in_executor(self._reads, find)
 
-    def _drop(self, share_partition: SharePartition, error: KafkaError) -> None:
+    def _drop(self, share_partition: ServedSharePartition, error: KafkaError) -> None:
         """
         Serve a share-partition no longer; the next fetch loads it.
         """

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from barnabas.coordination.share.acknowledging import Acknowledgement
+from barnabas.coordination.share.record_state import AcknowledgeType
+from barnabas.coordination.share.sessions import TopicIdPartition
+from barnabas.coordination.steps import checkpoint, map_in_turns
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.scheduling.turns import checkpoint, map_in_turns, settle
-from barnabas.server.share.acknowledging import Acknowledgement
-from barnabas.server.share.record_state import AcknowledgeType
-from barnabas.server.share.sessions import TopicIdPartition
+from barnabas.server.scheduling.turns import settle
 
 if TYPE_CHECKING:
     from barnabas.server.partitions.partitions import Partitions

@@ -16,16 +16,16 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from barnabas.protocol.errors import KafkaError
-from barnabas.protocol.internal_topics.metadata_records import UserScramCredentialRecord
-from barnabas.server.cluster.formatting import prepare_directories
-from barnabas.server.cluster.scram_credentials import (
+from barnabas.coordination.cluster.scram_credentials import (
     ScramMechanism,
     check_iterations,
     check_user,
     credential_record,
     salted_password,
 )
+from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.internal_topics.metadata_records import UserScramCredentialRecord
+from barnabas.server.cluster.formatting import prepare_directories
 from barnabas.server.config.command_line import add_config_options, settings_from
 from barnabas.server.security.files import read_file
 from barnabas.storage.clock import SystemClock

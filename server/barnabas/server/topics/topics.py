@@ -17,6 +17,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from uuid import UUID
 
+from barnabas.coordination.cluster import features
+from barnabas.coordination.cluster.image import Topic, Versioned
+from barnabas.coordination.cluster.partition_changes import UNASSIGNED_DIRECTORY, offline_replicas
+from barnabas.coordination.cluster.partition_registration import NO_LEADER, PartitionRegistration
+from barnabas.coordination.cluster.request_limits import check_size
+from barnabas.coordination.cluster.topic_names import reason_invalid
+from barnabas.coordination.steps import checkpoint, map_in_turns
 from barnabas.protocol.errors import (
     KafkaError,
     NotLeaderOrFollower,
@@ -24,16 +31,10 @@ from barnabas.protocol.errors import (
     without_frames,
 )
 from barnabas.protocol.internal_topics import metadata_records as records
-from barnabas.server.cluster import features
-from barnabas.server.cluster.controller import Controller, check_size
-from barnabas.server.cluster.image import Topic, Versioned
-from barnabas.server.cluster.partition_changes import UNASSIGNED_DIRECTORY, offline_replicas
-from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
-from barnabas.server.cluster.topic_names import reason_invalid
+from barnabas.server.cluster.controller import Controller
 from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.partitions.partitions import Partitions
-from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager
@@ -43,11 +44,11 @@ from barnabas.storage.uuids import random_uuid
 
 # The modules that plan changes are imported for the first change.
 if TYPE_CHECKING:
+    from barnabas.coordination.topics.creation import Charge, CreationPlan, CreationRules
+    from barnabas.coordination.topics.partition_creation import PartitionCreationPlan
+    from barnabas.coordination.topics.reassignment import PartitionChanges
     from barnabas.protocol.messages.create_partitions import CreatePartitionsTopic
     from barnabas.protocol.messages.create_topics import CreatableTopic
-    from barnabas.server.topics.creation import Charge, CreationPlan, CreationRules
-    from barnabas.server.topics.partition_creation import PartitionCreationPlan
-    from barnabas.server.topics.reassignment import PartitionChanges
 
 logger = logging.getLogger(__name__)
 
@@ -219,7 +220,7 @@ class Topics:
         await self._controller.in_turns(map_in_turns(self._log_refused, plan.errors.items()))
 
     async def _default_topics(self, names: Iterable[str]) -> list[CreatableTopic]:
-        from barnabas.server.topics.default_topics import default_topic
+        from barnabas.coordination.topics.default_topics import default_topic
 
         topics = []
         for name in names:
@@ -276,7 +277,7 @@ class Topics:
             PolicyViolation: there are too many records; none was written.
             KafkaStorageError: the metadata log cannot be written.
         """
-        from barnabas.server.topics.reassignment import PartitionChanges
+        from barnabas.coordination.topics.reassignment import PartitionChanges
 
         async def change() -> T:
             plan = PartitionChanges(self._image, self._controller.defaults)
@@ -301,7 +302,7 @@ class Topics:
     async def _create(
         self, topics: Sequence[CreatableTopic], validate_only: bool, charge: Charge | None
     ) -> CreationPlan:
-        from barnabas.server.topics.creation import plan_creation
+        from barnabas.coordination.topics.creation import plan_creation
 
         steps = plan_creation(self._image, topics, self._rules(), charge)
         plan = await self._controller.in_turns(steps)
@@ -331,7 +332,7 @@ class Topics:
         validate_only: bool,
         charge: Charge | None,
     ) -> PartitionCreationPlan:
-        from barnabas.server.topics.partition_creation import plan_partition_creation
+        from barnabas.coordination.topics.partition_creation import plan_partition_creation
 
         steps = plan_partition_creation(self._image, wanted, self._directory(), charge)
         plan = await self._controller.in_turns(steps)
@@ -380,7 +381,7 @@ class Topics:
         return errors
 
     def _rules(self) -> CreationRules:
-        from barnabas.server.topics.creation import CreationRules
+        from barnabas.coordination.topics.creation import CreationRules
 
         config = self.configs.brokers.static
         return CreationRules(

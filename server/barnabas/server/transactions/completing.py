@@ -8,19 +8,19 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from barnabas.coordination.transactions.ending import complete
+from barnabas.coordination.transactions.transaction import Transaction
 from barnabas.protocol.errors import (
     InvalidProducerEpoch,
     KafkaError,
     TransactionCoordinatorFenced,
 )
-from barnabas.server.transactions.ending import complete
 from barnabas.server.transactions.markers import MarkerWriter
 from barnabas.server.transactions.shard import TransactionShard
-from barnabas.server.transactions.transaction import Transaction
 from barnabas.storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock
+    from barnabas.coordination.clock import ServerClock
     from barnabas.server.scheduling.background import Background
 
 logger = logging.getLogger(__name__)

@@ -8,9 +8,9 @@ The transaction coordinator: it changes a transactional id, writes its state and
     EndTxn         ---+                        +--> prepared --> markers --> completed
     a timeout      ---+
 
-Functions in ``initializing``, ``adding`` and ``ending`` decide the next state of an id. The
-coordinator claims the id, writes that state, and answers once it is committed (Kafka's
-``TransactionCoordinator`` and ``TransactionStateManager``).
+``barnabas.coordination.transactions`` decides the next state of an id. The coordinator claims the
+id, writes that state, and answers once it is committed (Kafka's ``TransactionCoordinator`` and
+``TransactionStateManager``).
 """
 
 from __future__ import annotations
@@ -21,6 +21,27 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from barnabas.coordination.cluster.topic_names import TRANSACTION_STATE_TOPIC
+from barnabas.coordination.config.coordinators import TransactionOptions
+from barnabas.coordination.coordinator_runtime.memory import MemoryBudget
+from barnabas.coordination.coordinator_runtime.producer import ProducerIdAndEpoch
+from barnabas.coordination.transactions.adding import add_partitions, verify_partitions
+from barnabas.coordination.transactions.ending import (
+    TV2,
+    check_named,
+    complete,
+    end,
+    end_raising_epoch,
+    fence,
+)
+from barnabas.coordination.transactions.initializing import (
+    check,
+    initialize,
+    needs_producer_id,
+    new_transaction,
+)
+from barnabas.coordination.transactions.state import TransactionState
+from barnabas.coordination.transactions.transaction import Transaction
 from barnabas.protocol.errors import (
     ConcurrentTransactions,
     ErrorCode,
@@ -29,37 +50,16 @@ from barnabas.protocol.errors import (
     InvalidTransactionTimeout,
     KafkaError,
 )
-from barnabas.server.cluster.topic_names import TRANSACTION_STATE_TOPIC
-from barnabas.server.config.coordinators import TransactionOptions
-from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.coordinator_runtime.partition_log import PartitionLog
-from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.coordinator_runtime.shards import Shards
-from barnabas.server.transactions.adding import add_partitions, verify_partitions
 from barnabas.server.transactions.completing import Completion
-from barnabas.server.transactions.ending import (
-    TV2,
-    check_named,
-    complete,
-    end,
-    end_raising_epoch,
-    fence,
-)
-from barnabas.server.transactions.initializing import (
-    check,
-    initialize,
-    needs_producer_id,
-    new_transaction,
-)
 from barnabas.server.transactions.markers import MarkerWriter
 from barnabas.server.transactions.producer_ids import ProducerIds
 from barnabas.server.transactions.shard import TransactionShard
-from barnabas.server.transactions.state import TransactionState
-from barnabas.server.transactions.transaction import Transaction
 from barnabas.storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock
+    from barnabas.coordination.clock import ServerClock
     from barnabas.server.scheduling.background import Background
 
 logger = logging.getLogger(__name__)

@@ -10,6 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from barnabas.coordination.cluster.topic_names import GROUP_METADATA_TOPIC
+from barnabas.coordination.coordinator_runtime.producer import ProducerIdAndEpoch
+from barnabas.coordination.transactions.state import TransactionState
+from barnabas.coordination.transactions.transaction import Transaction
 from barnabas.protocol.errors import (
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
@@ -23,15 +27,11 @@ from barnabas.protocol.errors import (
 )
 from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
-from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
-from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
-from barnabas.server.transactions.state import TransactionState
-from barnabas.server.transactions.transaction import Transaction
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock
+    from barnabas.coordination.clock import ServerClock
     from barnabas.server.groups.coordinator import GroupCoordinator
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.scheduling.turns import Turns

@@ -15,17 +15,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from barnabas.coordination.coordinator_runtime.producer import ProducerIdAndEpoch
+from barnabas.coordination.transactions.ending import TV2
+from barnabas.coordination.transactions.errors import TransactionProtocol, producer_error
 from barnabas.protocol.errors import ConcurrentTransactions, ErrorCode, KafkaError, error_for
 from barnabas.protocol.records.batch import NO_SEQUENCE
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
-from barnabas.server.transactions.ending import TV2
-from barnabas.server.transactions.errors import TransactionProtocol, producer_error
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 from barnabas.storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock
+    from barnabas.coordination.clock import ServerClock
     from barnabas.server.partitions.partition import Partition
     from barnabas.server.transactions.coordinator import TransactionCoordinator
 

@@ -9,145 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from barnabas.protocol.errors import ConcurrentTransactions, ErrorCode, error_for
-from barnabas.protocol.records.batch import HEADER_SIZE, NO_SEQUENCE, RecordBatch
-from barnabas.protocol.structs import NamedTuple
-from barnabas.server.config.coordinators import TransactionOptions
-from barnabas.server.coordinator_runtime.errors import coordinator_error
-from barnabas.server.coordinator_runtime.memory import MemoryBudget
-from barnabas.server.coordinator_runtime.partition_log import RECORD_OVERHEAD, PartitionLog
-from barnabas.server.coordinator_runtime.result import CoordinatorResult, EncodedRecord
-from barnabas.server.coordinator_runtime.shard import CoordinatorShard, LogFormat
-from barnabas.server.text_memory import text_bytes
-from barnabas.server.transactions.records import (
-    decode_key,
-    decode_value,
-    encode_key,
-    encode_value,
+from barnabas.coordination.config.coordinators import TransactionOptions
+from barnabas.coordination.coordinator_runtime.errors import coordinator_error
+from barnabas.coordination.coordinator_runtime.memory import MemoryBudget
+from barnabas.coordination.coordinator_runtime.result import CoordinatorResult
+from barnabas.coordination.transactions.state import TransactionState
+from barnabas.coordination.transactions.transaction import Transaction
+from barnabas.coordination.transactions.transactional_ids import (
+    TransactionalIds,
+    TransactionRecord,
 )
-from barnabas.server.transactions.state import TransactionState
-from barnabas.server.transactions.transaction import Transaction
+from barnabas.protocol.errors import ConcurrentTransactions, ErrorCode, error_for
+from barnabas.protocol.records.batch import HEADER_SIZE, NO_SEQUENCE
+from barnabas.server.coordinator_runtime.partition_log import RECORD_OVERHEAD, PartitionLog
+from barnabas.server.coordinator_runtime.shard import CoordinatorShard, LogFormat
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock
+    from barnabas.coordination.clock import ServerClock
 
 
-ID_BYTES: Final = 570
-"""
-The memory of a transactional id, without its name and its partitions.
-"""
-PARTITION_BYTES: Final = 160
-"""
-The memory of a partition in a transaction.
-"""
 END_BYTES: Final = 32
 """
 The most bytes by which the record of a prepared transaction is longer than that of the ongoing one:
 a previous and a next producer id, and the version of the client.
 """
-
-
-class TransactionRecord(NamedTuple):
-    """
-    The state of a transactional id, or its tombstone.
-    """
-
-    transactional_id: str
-    transaction: Transaction | None
-    version: int  # of the value
-
-
-class TransactionalIds:
-    """
-    The transactional ids of one partition, as its records say.
-    """
-
-    def __init__(self, memory: MemoryBudget) -> None:
-        self.transactions: dict[str, Transaction] = {}
-        self._memory = memory
-        self._held = memory.hold(0)
-
-    def check_room(self, result: CoordinatorResult[TransactionRecord]) -> None:
-        """
-        See whether there is memory for new transactional ids and further partitions.
-
-        Raises:
-            CoordinatorNotAvailable: there is none.
-        """
-        self._memory.check_room(sum(map(self._growth, result.records)))
-
-    def _growth(self, record: TransactionRecord) -> int:
-        transactional_id, transaction, _ = record
-        known = self.transactions.get(transactional_id)
-        return _bytes_of(transactional_id, transaction) - _bytes_of(transactional_id, known)
-
-    @staticmethod
-    def encode(record: TransactionRecord) -> EncodedRecord:
-        """
-        The key and the value of a record.
-        """
-        transactional_id, transaction, version = record
-        value = None if transaction is None else encode_value(transaction, version)
-        return encode_key(transactional_id), value
-
-    def apply(self, record: TransactionRecord, record_offset: int, producer_id: int) -> None:
-        """
-        Apply a record that is in the log.
-        """
-        self._put(record.transactional_id, record.transaction)
-
-    def replay(self, batch: RecordBatch) -> None:
-        """
-        Apply a batch; control batches mean nothing in this topic.
-
-        Raises:
-            DecodeError, ValueError: see ``replay_record``.
-        """
-        if not batch.is_control:
-            for record in batch.records():
-                self.replay_record(record.key, record.value, record.offset)
-
-    def replay_record(self, key: bytes | None, value: bytes | None, record_offset: int) -> None:
-        """
-        Apply a record, or a tombstone.
-
-        Raises:
-            DecodeError, ValueError: no coordinator writes this record.
-        """
-        if key is None:
-            raise ValueError("A record of __transaction_state without a key")
-        transactional_id = decode_key(key)
-        if transactional_id is not None:
-            self._put(transactional_id, None if value is None else decode_value(value))
-
-    def loaded(self, now_ms: int) -> None:
-        """
-        Do nothing: the coordinator completes prepared transactions itself.
-        """
-
-    def unloaded(self, now_ms: int) -> None:
-        """
-        Do nothing: no request waits here.
-        """
-
-    def _put(self, transactional_id: str, transaction: Transaction | None) -> None:
-        known = self.transactions.get(transactional_id)
-        self._held.grow(
-            _bytes_of(transactional_id, transaction) - _bytes_of(transactional_id, known)
-        )
-        if transaction is None:
-            self.transactions.pop(transactional_id, None)
-        else:
-            self.transactions[transactional_id] = transaction
-
-
-def _bytes_of(transactional_id: str, transaction: Transaction | None) -> int:
-    """
-    About the memory of a transactional id, 0 without a transaction.
-    """
-    if transaction is None:
-        return 0
-    return ID_BYTES + text_bytes(transactional_id) + PARTITION_BYTES * len(transaction.partitions)
 
 
 class TransactionShard(CoordinatorShard[TransactionalIds]):

@@ -10,18 +10,18 @@ from struct import Struct
 from typing import Any, TypeAlias
 from uuid import UUID
 
+from barnabas.coordination.cluster.topic_names import GROUP_METADATA_TOPIC
+from barnabas.coordination.groups.classic.group import ClassicGroup
+from barnabas.coordination.groups.consumer.group import ConsumerGroup
+from barnabas.coordination.groups.groups import Group as StoredGroup
+from barnabas.coordination.groups.share.group import ShareGroup
+from barnabas.coordination.groups.streams.configured_topology import configured
+from barnabas.coordination.groups.streams.group import StreamsGroup
+from barnabas.coordination.groups.streams.member import StreamsGroupMember
 from barnabas.protocol.codec.codec import decode
 from barnabas.protocol.consumer_protocol import ConsumerProtocolAssignment
 from barnabas.protocol.errors import CoordinatorLoadInProgress, DecodeError
-from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
-from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.consumer.group import ConsumerGroup
-from barnabas.server.groups.groups import Group as StoredGroup
-from barnabas.server.groups.shard_state import GroupShard
-from barnabas.server.groups.share.group import ShareGroup
-from barnabas.server.groups.streams.configured_topology import configured
-from barnabas.server.groups.streams.group import StreamsGroup
-from barnabas.server.groups.streams.member import StreamsGroupMember
+from barnabas.server.groups.shard import GroupShard
 from barnabas.server.http.api.positions import positions_of
 from barnabas.testing.errors import hides_frame
 from barnabas.testing.hosts.embedded import Embedded

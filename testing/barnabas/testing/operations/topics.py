@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from barnabas.coordination.cluster.image import Topic
 from barnabas.protocol.errors import InvalidConfig as ConfigRefused
 from barnabas.protocol.errors import KafkaError, TopicAlreadyExists
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
-from barnabas.server.cluster.image import Topic
 from barnabas.testing.errors import (
     BrokerError,
     InvalidConfig,

@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
+from barnabas.coordination.cluster.image import ConfigResourceType, Versioned
+from barnabas.coordination.cluster.request_limits import check_size
+from barnabas.coordination.steps import checkpoint
 from barnabas.protocol.errors import InvalidRequest, KafkaError, without_frames
-from barnabas.server.cluster.controller import Controller, check_size
-from barnabas.server.cluster.image import ConfigResourceType, Versioned
+from barnabas.server.cluster.controller import Controller
 from barnabas.server.dynamic_config.admin.brokers import BrokerConfigKind
 from barnabas.server.dynamic_config.admin.changes import (
     AlterResource,
@@ -26,7 +28,6 @@ from barnabas.server.dynamic_config.admin.loggers import BrokerLoggers
 from barnabas.server.dynamic_config.admin.topics import TopicConfigKind
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.topics import TopicConfigs
-from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.security import Security
 from barnabas.storage.manager.manager import LogManager
 

@@ -12,13 +12,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from barnabas.coordination.cluster.image import MetadataImage
 from barnabas.protocol.errors import (
     BrokerIdNotRegistered,
     InvalidConfig,
     InvalidRequest,
     joined,
 )
-from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.authorization import OF_THE_AUTHORIZER
 from barnabas.server.config.compatibility import (

@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 
-from barnabas.protocol.errors import InvalidConfig, InvalidRequest, joined
-from barnabas.protocol.internal_topics.metadata_records import ClearElrRecord, ConfigRecord
-from barnabas.protocol.structs import NamedTuple, struct
-from barnabas.server.cluster.controller import check_config_value
-from barnabas.server.cluster.image import (
+from barnabas.coordination.cluster.image import (
     ConfigResourceType,
     MetadataImage,
     Versioned,
     config_record,
 )
-from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS
+from barnabas.coordination.cluster.partition_changes import MIN_INSYNC_REPLICAS
+from barnabas.coordination.cluster.request_limits import check_config_value
+from barnabas.protocol.errors import InvalidConfig, InvalidRequest, joined
+from barnabas.protocol.internal_topics.metadata_records import ClearElrRecord, ConfigRecord
+from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.server.dynamic_config.admin.entries import ConfigEntry
 
 

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from barnabas.coordination.cluster.image import ConfigResourceType, MetadataImage
+from barnabas.coordination.config.groups import GroupConfig
 from barnabas.protocol.errors import InvalidConfig, InvalidRequest
-from barnabas.server.cluster.image import ConfigResourceType, MetadataImage
 from barnabas.server.config.client_metrics import (
     LEAST_INTERVAL_MS,
     LONGEST_INTERVAL_MS,
     ClientMetricsConfig,
 )
-from barnabas.server.config.groups import GroupConfig
 from barnabas.server.dynamic_config.admin.changes import ConfigKind
 from barnabas.server.dynamic_config.admin.entries import ConfigEntry
 from barnabas.server.dynamic_config.brokers import (

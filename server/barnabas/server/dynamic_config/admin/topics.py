@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from barnabas.coordination.cluster.image import MetadataImage
+from barnabas.coordination.cluster.topic_names import validate_topic_name
 from barnabas.protocol.errors import InvalidRequest, UnknownTopicOrPartition
-from barnabas.server.cluster.image import MetadataImage
-from barnabas.server.cluster.topic_names import validate_topic_name
 from barnabas.server.dynamic_config.admin.changes import ConfigKind
 from barnabas.server.dynamic_config.admin.entries import ConfigEntry
 from barnabas.server.dynamic_config.brokers import ConfigSource, ConfigValue

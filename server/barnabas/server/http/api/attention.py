@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypedDict
 
-from barnabas.server.transactions.state import TransactionState
+from barnabas.coordination.transactions.state import TransactionState
 
 if TYPE_CHECKING:
     from barnabas.server.requests.broker_parts import BrokerParts

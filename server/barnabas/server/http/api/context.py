@@ -19,7 +19,7 @@ from barnabas.storage.explain.known import ExplainError, FilesChanged
 from barnabas.storage.threads.turns import SHORT_TURNS
 
 if TYPE_CHECKING:
-    from barnabas.server.cluster.image import Topic
+    from barnabas.coordination.cluster.image import Topic
     from barnabas.server.http.observed import ObservedBroker
     from barnabas.server.partitions.partition import Partition
     from barnabas.server.requests.broker_parts import BrokerParts

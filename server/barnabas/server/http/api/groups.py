@@ -10,13 +10,15 @@ from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
+from barnabas.coordination.groups.classic.group import ClassicGroup
+from barnabas.coordination.groups.consumer.group import ConsumerGroup
+from barnabas.coordination.groups.share.group import ShareGroup
+from barnabas.coordination.groups.streams.group import StreamsGroup
+from barnabas.coordination.steps import checkpoint
+from barnabas.coordination.text_memory import text_bytes
 from barnabas.protocol.codec.codec import decode
 from barnabas.protocol.consumer_protocol import ConsumerProtocolAssignment
 from barnabas.protocol.errors import DecodeError
-from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.consumer.group import ConsumerGroup
-from barnabas.server.groups.share.group import ShareGroup
-from barnabas.server.groups.streams.group import StreamsGroup
 from barnabas.server.http.api.context import ApiContext
 from barnabas.server.http.api.foreseen import NOTHING_UNREAD, Json, in_sum
 from barnabas.server.http.api.pages import listed
@@ -24,18 +26,16 @@ from barnabas.server.http.api.positions import GroupPosition, lag_of, positions_
 from barnabas.server.http.guard import Refused
 from barnabas.server.http.json_api import Answer, Operation
 from barnabas.server.http.pages import Entry, Page
-from barnabas.server.scheduling.turns import checkpoint
-from barnabas.server.text_memory import text_bytes
 from barnabas.storage.explain.wording.forecast import forecast_json
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from barnabas.server.groups.consumer.member import ConsumerGroupMember
-    from barnabas.server.groups.groups import Group
-    from barnabas.server.groups.shard_state import GroupShard
-    from barnabas.server.groups.share.member import ShareGroupMember
-    from barnabas.server.groups.streams.member import StreamsGroupMember
+    from barnabas.coordination.groups.consumer.member import ConsumerGroupMember
+    from barnabas.coordination.groups.groups import Group
+    from barnabas.coordination.groups.share.member import ShareGroupMember
+    from barnabas.coordination.groups.streams.member import StreamsGroupMember
+    from barnabas.server.groups.shard import GroupShard
     from barnabas.server.requests.broker_parts import BrokerParts
     from barnabas.server.topics.topics import Topics
     from barnabas.storage.forecast.forecast import Forecast

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from barnabas.coordination.steps import checkpoint
 from barnabas.protocol.errors import KafkaError
 from barnabas.server.http.api.attention import (
     MOST,
@@ -20,12 +21,11 @@ from barnabas.server.http.api.attention import (
 from barnabas.server.http.api.foreseen import losses
 from barnabas.server.http.api.rates import Counts
 from barnabas.server.partitions.partitions import Traffic
-from barnabas.server.scheduling.turns import checkpoint
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from barnabas.server.cluster.image import Topic
+    from barnabas.coordination.cluster.image import Topic
     from barnabas.server.forecast.forecasts import Forecasts
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.requests.broker_parts import BrokerParts

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock, Timer
+    from barnabas.coordination.clock import ServerClock, Timer
     from barnabas.storage.explain.logs import ReadOnlyLog, ReadOnlyLogs
     from barnabas.storage.topic_partition import TopicPartition
 

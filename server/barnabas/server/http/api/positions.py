@@ -7,20 +7,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypedDict
 
+from barnabas.coordination.share.keys import SharePartitionKey
+from barnabas.coordination.steps import checkpoint
 from barnabas.server.http.api.foreseen import Json, in_partition
 from barnabas.server.http.metrics.lag import Lag, lag_behind
-from barnabas.server.scheduling.turns import checkpoint
-from barnabas.server.share.keys import SharePartitionKey
 
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from barnabas.coordination.groups.groups import Group
+    from barnabas.coordination.groups.offsets.offsets import CommittedOffset
     from barnabas.server.forecast.forecasts import Forecasts
-    from barnabas.server.groups.groups import Group
-    from barnabas.server.groups.offsets.offsets import CommittedOffset
-    from barnabas.server.groups.shard_state import GroupShard
+    from barnabas.server.groups.shard import GroupShard
     from barnabas.server.requests.broker_parts import BrokerParts
-    from barnabas.server.share.coordinator.coordinator import ShareCoordinator
+    from barnabas.server.share.coordinator import ShareCoordinator
 
 MOST_GROUPS: Final = 1000
 """So many groups are listed at a partition."""

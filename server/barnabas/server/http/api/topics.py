@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypedDict
 
+from barnabas.coordination.steps import map_in_turns
 from barnabas.server.http.api.attention import Attention
 from barnabas.server.http.api.context import ApiContext
 from barnabas.server.http.api.look import Look, TopicLook, error_of, look_at
@@ -16,11 +17,10 @@ from barnabas.server.http.api.rates import Counts, RatesView
 from barnabas.server.http.api.settings import SettingView, known_cluster, settings_view
 from barnabas.server.http.json_api import Answer, Operation
 from barnabas.server.http.pages import Entry, Page
-from barnabas.server.scheduling.turns import map_in_turns
 from barnabas.storage.uuids import uuid_text
 
 if TYPE_CHECKING:
-    from barnabas.server.cluster.image import Topic
+    from barnabas.coordination.cluster.image import Topic
     from barnabas.server.partitions.partitions import Partitions
 
 Order = Literal["name", "size", "partitions", "records_in", "bytes_in", "bytes_out"]

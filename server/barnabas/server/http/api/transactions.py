@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, TypedDict
 
+from barnabas.coordination.steps import checkpoint
+from barnabas.coordination.text_memory import text_bytes
 from barnabas.server.http.api.context import ApiContext
 from barnabas.server.http.api.explaining import PARTITION
 from barnabas.server.http.api.pages import listed
 from barnabas.server.http.guard import Refused
 from barnabas.server.http.json_api import Answer, Operation
 from barnabas.server.http.pages import Entry, Page
-from barnabas.server.scheduling.turns import checkpoint
-from barnabas.server.text_memory import text_bytes
 
 if TYPE_CHECKING:
+    from barnabas.coordination.transactions.transaction import Transaction
     from barnabas.server.requests.broker_parts import BrokerParts
     from barnabas.server.transactions.shard import TransactionShard
-    from barnabas.server.transactions.transaction import Transaction
 
 VIEW_BYTES: Final = 300
 """About the bytes of a transactional id in JSON without its name."""

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.coordination.steps import checkpoint
 from barnabas.server.http.metrics import families
 from barnabas.server.http.metrics.exposition import Blocks, labels_text
 from barnabas.server.http.metrics.families import OWN, Family, Own
-from barnabas.server.scheduling.turns import checkpoint
 
 if TYPE_CHECKING:
     from barnabas.server.http.observed import ObservedBroker

@@ -9,11 +9,11 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Final
 
+from barnabas.coordination.steps import checkpoint
 from barnabas.server.http.metrics import families
 from barnabas.server.http.metrics.exposition import Blocks, escaped
 from barnabas.server.http.metrics.groups import MOST_OF_A_NAME
 from barnabas.server.http.metrics.others import OTHERS, SeriesRoom
-from barnabas.server.scheduling.turns import checkpoint
 from barnabas.storage.forecast.forecast import ForecastVerdict
 
 if TYPE_CHECKING:

@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from barnabas.coordination.steps import checkpoint
 from barnabas.server.http.metrics import families
 from barnabas.server.http.metrics.exposition import Blocks, escaped
 from barnabas.server.http.metrics.lag import Lag, lag_behind
 from barnabas.server.http.metrics.lag_times import LagKey, LagTimes, LagTimesOfScrape
 from barnabas.server.http.metrics.logs import PARTITION_COST, SEGMENTS_PER_STEP
 from barnabas.server.http.metrics.others import OTHERS, SeriesRoom
-from barnabas.server.scheduling.turns import checkpoint
 
 if TYPE_CHECKING:
-    from barnabas.server.groups.offsets.offsets import CommittedOffset
+    from barnabas.coordination.groups.offsets.offsets import CommittedOffset
     from barnabas.server.requests.broker_parts import BrokerParts
     from barnabas.storage.log.log import Log
 

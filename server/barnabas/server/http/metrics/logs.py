@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from barnabas.coordination.steps import checkpoint
 from barnabas.server.http.metrics import families
 from barnabas.server.http.metrics.exposition import Blocks
 from barnabas.server.http.metrics.others import OTHERS, SeriesRoom
 from barnabas.server.partitions.partitions import Traffic
-from barnabas.server.scheduling.turns import checkpoint
 
 if TYPE_CHECKING:
     from barnabas.server.partitions.partition import Partition

@@ -14,7 +14,7 @@ from barnabas.storage.clock import thread_seconds
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from barnabas.server.clock import ServerClock
+    from barnabas.coordination.clock import ServerClock
     from barnabas.server.metrics import Metrics
 
 WINDOW_S: Final = 30.0

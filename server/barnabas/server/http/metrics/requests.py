@@ -7,11 +7,11 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
+from barnabas.coordination.steps import checkpoint
 from barnabas.server.http.metrics.exposition import Blocks, labels_text
 from barnabas.server.http.metrics.families import LATENCY
 from barnabas.server.network.latencies import BOUNDS_MS
 from barnabas.server.requests.registry import HANDLERS
-from barnabas.server.scheduling.turns import checkpoint
 
 if TYPE_CHECKING:
     from barnabas.server.network.latencies import Latencies

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.coordination.steps import checkpoint
 from barnabas.server.http.metrics.cluster import write_cluster
 from barnabas.server.http.metrics.counted import write_counted
 from barnabas.server.http.metrics.exposition import Blocks
@@ -17,7 +18,6 @@ from barnabas.server.http.metrics.logs import write_logs
 from barnabas.server.http.metrics.process import ProcessFigures, write_process
 from barnabas.server.http.metrics.rates import ScrapeRates
 from barnabas.server.http.metrics.requests import write_latencies
-from barnabas.server.scheduling.turns import checkpoint
 
 if TYPE_CHECKING:
     from barnabas.server.http.observed import ObservedBroker

@@ -12,8 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Final, Generic, TypeVar
 
+from barnabas.coordination.text_memory import shortened
 from barnabas.server.security.quotas.limits import QuotaLimits, Share
-from barnabas.server.text_memory import shortened
 
 MOST_COUNTERS: Final = 10_000
 """

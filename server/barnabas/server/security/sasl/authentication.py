@@ -19,11 +19,11 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Final
 
+from barnabas.coordination.security.principal import USER, KafkaPrincipal
 from barnabas.protocol import apis
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.structs import struct
 from barnabas.server.security.errors import AuthenticationFailed
-from barnabas.server.security.principal import USER, KafkaPrincipal
 from barnabas.server.security.sasl.mechanism import SaslServer
 from barnabas.storage.clock import Clock
 

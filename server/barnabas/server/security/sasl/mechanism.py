@@ -4,18 +4,7 @@ What a SASL mechanism does on the broker's side of a connection.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
-
-
-class NeedsWork(Exception):
-    """
-    A token can be evaluated only after *work*, which takes milliseconds and belongs into a thread.
-    """
-
-    def __init__(self, work: Callable[[], None]) -> None:
-        super().__init__()
-        self.work = work
 
 
 class SaslServer(Protocol):

@@ -21,14 +21,14 @@ import secrets
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from barnabas.server.security.errors import OTHER_USER, AuthenticationFailed
-from barnabas.server.security.sasl.decoys import (
-    MIN_ITERATIONS,
+from barnabas.coordination.security.sasl.credentials import TokenLogin
+from barnabas.coordination.security.sasl.decoys import (
     SCRAM_HASHES,
     Decoys,
     ScramCredential,
     fresh_decoys,
 )
+from barnabas.server.security.errors import OTHER_USER, AuthenticationFailed
 
 _NONCE_BYTES: Final = 24
 _FIRST: Final = re.compile(
@@ -40,16 +40,6 @@ _FINAL: Final = re.compile(
     rb"(?P<bare>c=(?P<channel>[A-Za-z0-9+/=]+),r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+)"
     rb"(?:,[A-Za-z]+=[^,]+)*),p=(?P<proof>[A-Za-z0-9+/=]+)"
 )
-
-
-class TokenLogin(NamedTuple):
-    """
-    A delegation token, for those who authenticate with it.
-    """
-
-    owner: str
-    expires_ms: int
-    credential: ScramCredential
 
 
 class ScramSaslServer:
@@ -159,18 +149,6 @@ def _is_by_token(extensions: bytes) -> bool:
     """
     values = dict(part.split(b"=", 1) for part in extensions.split(b",") if part)
     return values.get(b"tokenauth", b"").lower() == b"true"
-
-
-def derived_credential(mechanism: str, password: str, salt: bytes) -> ScramCredential:
-    """
-    A credential for *password*. It takes milliseconds.
-    """
-    name = SCRAM_HASHES[mechanism]
-    salted = hashlib.pbkdf2_hmac(name, password.encode(), salt, MIN_ITERATIONS)
-    client_key = hmac.digest(salted, b"Client Key", name)
-    stored_key = hashlib.new(name, client_key).digest()
-    server_key = hmac.digest(salted, b"Server Key", name)
-    return ScramCredential(salt, stored_key, server_key, MIN_ITERATIONS)
 
 
 def fresh_nonce() -> bytes:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from barnabas.coordination.cluster.errors import ForeignQuorum
+from barnabas.coordination.cluster.image import MetadataImage
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.cluster.errors import ForeignQuorum
-from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.metadata_log import DIRECTORY_NAME, MetadataLog
 from barnabas.server.config import Settings
 from barnabas.server.tools.graduate.nodes import Node, parse_nodes

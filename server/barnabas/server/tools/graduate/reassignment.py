@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from barnabas.server.cluster.image import MetadataImage
+from barnabas.coordination.cluster.image import MetadataImage
 from barnabas.server.tools.graduate.nodes import Node, replicas_for
 
 

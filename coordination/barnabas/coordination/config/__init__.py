@@ -1,0 +1,3 @@
+"""
+Options of coordinators and of groups.
+"""

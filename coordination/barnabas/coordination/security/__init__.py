@@ -1,0 +1,3 @@
+"""
+Principals, access control lists and credentials, as the metadata of the cluster has them.
+"""

@@ -1,0 +1,3 @@
+"""
+Credentials of SCRAM and of delegation tokens.
+"""

@@ -1,0 +1,3 @@
+"""
+Transactions: the states of a transactional id, and the changes from one to the next.
+"""

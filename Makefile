@@ -76,7 +76,7 @@ test: lint types contracts $(VENV)/.spark ## Check everything and run the tests 
 	@mkdir -p build
 	@$(PYTEST) $(PARALLEL) -m "not prove" -rf --durations=20 $(TESTS) $(ARGS) $(QUIETLY)
 
-prove: $(VENV)/.tests $(VENV)/.spark ## Run the tests that search deeper: crashes, soaks, products, browsers
+prove: $(VENV)/.tests $(VENV)/.spark ## Run the tests that search deeper: crashes, histories, products, browsers
 	@echo "prove: pytest $(TESTS) (about 30 minutes)"
 	@mkdir -p build
 	@$(PYTEST) $(PARALLEL) -m prove -rf --durations=20 $(TESTS) $(ARGS) $(QUIETLY)

@@ -32,7 +32,6 @@ WATCHED: Final[Counter[str]] = Counter()
 SHOWN_LINES: Final = 100
 """Lines of each captured stream that the report of a failed test shows."""
 
-USUAL_SOAKS: Final = 5
 USUAL_POWER_LOSSES: Final = 20
 
 SPARK_MARK: Final = "pytest.mark.spark"
@@ -64,8 +63,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--first-seed", type=int, default=0, help="the first of them, others follow")
     group.addoption("--kind", help="only those of them that are of these kinds")
     group.addoption("--seed", type=int, help="the one workload to play")
-    group = parser.getgroup("soak", "transactions while producers and the broker are killed")
-    group.addoption("--soaks", type=int, default=USUAL_SOAKS, help="how many runs of each protocol")
     group = parser.getgroup("ecosystem", "tools around a broker")
     group.addoption(
         "--ecosystem",
@@ -136,7 +133,6 @@ def is_longer_than_usual(config: pytest.Config) -> bool:
     return (
         config.getoption("--crash-points") == "all"
         or config.getoption("--workloads") is not None
-        or config.getoption("--soaks") > USUAL_SOAKS
         or config.getoption("--power-losses") > USUAL_POWER_LOSSES
         or config.getoption("--ecosystem") == "all"
         or "BARNABAS_HOSTILE" in os.environ

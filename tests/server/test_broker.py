@@ -369,16 +369,6 @@ def test_signal_stops_the_process_cleanly(tmp_path: Path, number: signal.Signals
     assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
 
 
-def test_process_that_cannot_start_prints_the_reason(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        process = serve(tmp_path / "data", "--set", f"listeners=PLAINTEXT://127.0.0.1:{port}")
-        _, told = process.communicate(timeout=PATIENCE)
-
-    assert 1 == process.returncode
-    assert f"cannot listen on PLAINTEXT://127.0.0.1:{port}" in told
-
-
 async def test_long_load_logs_its_progress(caplog: pytest.LogCaptureFixture) -> None:
     class Loading:
         load_progress = LoadProgress(logs=100, done=40)

@@ -68,23 +68,6 @@ def codes(answer: Any) -> list[int]:
     return [each.error_code for topic in answer.responses for each in topic.partitions]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_incremental_fetch_returns_only_changed_partitions(
-    broker: TestBroker, client: WireClient, version: int
-) -> None:
-    session = await opened(broker, client, {0: 0, 1: 0, 2: 0}, version)
-
-    assert [] == told(await session.fetch())
-
-    append(broker, 1)
-    answer = await session.fetch()
-
-    assert [1] == told(answer)
-    assert ONE[61:] == bytes(answer.responses[0].partitions[0].records)[61:]
-    assert [] == told(await session.fetch())
-    assert session.session_id == answer.session_id
-
-
 async def test_incremental_fetch_without_changes_has_no_topics_and_reads_nothing(
     broker: TestBroker, client: WireClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,22 +78,6 @@ async def test_incremental_fetch_without_changes_has_no_topics_and_reads_nothing
     answer = await session.fetch()
 
     assert [] == answer.responses
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_partitions_are_added_to_and_removed_from_a_session(
-    broker: TestBroker, client: WireClient, version: int
-) -> None:
-    session = await opened(broker, client, {0: 0, 1: 0}, version)
-    del session.offsets[0]
-    session.offsets[3] = 0
-    append(broker, 0)
-    append(broker, 1)
-
-    answer = await session.fetch()
-
-    assert [1, 3] == told(answer)
-    assert 2 == broker.metrics.value("fetch_session_partitions")
 
 
 async def test_partitions_of_a_session_take_turns(broker: TestBroker, client: WireClient) -> None:

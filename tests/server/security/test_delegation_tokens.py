@@ -117,14 +117,6 @@ async def test_token_is_signed_with_the_secret_key_and_expires(broker: TestBroke
     assert ["bob", "carol"] == [renewer.principal_name for renewer in seen.renewers]
 
 
-async def test_empty_list_of_owners_describes_no_token(broker: TestBroker) -> None:
-    await create(broker)
-
-    (answer,) = await ask(broker, "alice", tokens_of([]))
-
-    assert (0, []) == (answer.error_code, answer.tokens)
-
-
 @pytest.mark.broker(
     **OPTIONS,
     delegation_token_max_lifetime_ms=str((1 << 63) - 1),
@@ -238,25 +230,6 @@ async def test_secret_key_is_never_shown(broker: TestBroker) -> None:
 
 
 # Authentication
-
-
-@pytest.mark.parametrize(
-    ("extension", "code"),
-    [
-        ("", E.SASL_AUTHENTICATION_FAILED),
-        (",other=1,tokenauth=true", 0),
-    ],
-)
-async def test_token_id_is_not_a_user_name(broker: TestBroker, extension: str, code: int) -> None:
-    token = await create(broker)
-
-    def log_in() -> Any:
-        with SaslClient(broker.listeners[1].port) as client:
-            client.handshake("SCRAM-SHA-256")
-            password = base64.b64encode(bytes(token.hmac)).decode()
-            return client.scram(token.token_id, password, extension=extension)[0]
-
-    assert code == await asyncio.to_thread(log_in)
 
 
 @pytest.mark.parametrize("version", [0, 1])

@@ -15,7 +15,6 @@ from tests.support.group_lives import (
     ChainScript,
     CrowdedScript,
     RandomScript,
-    Script,
     StreamsScript,
 )
 from tests.support.java_programs import run_program
@@ -24,7 +23,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.prove]
 
 SOURCE = Path(__file__).parent / "java" / "Assigns.java"
 GROUPS = 1200
-Scripts = Sequence[Script | StreamsScript]
+Scripts = Sequence[RandomScript | ChainScript | CrowdedScript | StreamsScript]
 
 
 def run(scripts: Scripts, fewest: int, end: int) -> None:

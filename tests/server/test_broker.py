@@ -45,24 +45,6 @@ async def produce(client: WireClient, topic: str, partition: int = 0) -> Any:
     return answer.responses[0].partition_responses[0]
 
 
-async def test_acknowledged_data_survives_a_restart() -> None:
-    files = MemoryFiles()
-    async with running(files) as broker:
-        await broker.create("orders")
-        async with await broker.client() as client:
-            for _ in range(3):
-                await produce(client, "orders")
-
-    async with running(files) as broker, await broker.client() as client:
-        answer = await client.ask(fetch_request(fetch_topic("orders", {0: 0})), VERSION)
-        following = await produce(client, "orders")
-
-    (partition,) = answer.responses[0].partitions
-    assert 3 == partition.high_watermark
-    assert 3 * len(batch("x")) == len(partition.records)
-    assert 3 == following.base_offset
-
-
 async def test_start_logs_the_listeners_and_loaded_logs(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -23,6 +23,7 @@ from tests.support.config_requests import (
     BROKER,
     DELETE,
     LOGGER,
+    METRICS,
     SET,
     SUBTRACT,
     TOPIC,
@@ -75,6 +76,15 @@ async def test_invalid_topic_config_is_refused_with_the_reason(
 
     assert ("7", 1) == await value_of(node, TOPIC, "t", "flush.ms")
     assert before == node.log.end_offset
+
+
+async def test_client_metrics_subscription_with_an_unknown_option_is_refused() -> None:
+    node = await started()
+    request = change(METRICS, "m", ("interval.ms", SET, "1000"), ("foo", SET, "1"))
+
+    assert [(E.INVALID_REQUEST, "Unknown client metrics configuration: foo")] == await told_by(
+        node, request
+    )
 
 
 async def test_unknown_config_is_refused_with_a_suggestion() -> None:

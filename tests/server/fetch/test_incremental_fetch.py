@@ -80,22 +80,6 @@ async def test_incremental_fetch_without_changes_has_no_topics_and_reads_nothing
     assert [] == answer.responses
 
 
-async def test_partitions_of_a_session_take_turns(broker: TestBroker, client: WireClient) -> None:
-    # If only one partition fits, the next response begins with the next one.
-    session = await opened(broker, client, {0: 0, 1: 0, 2: 0})
-    for _ in range(3):
-        for index in range(3):
-            append(broker, index)
-
-    turns = []
-    for _ in range(9):
-        answer = await session.fetch(max_bytes=1)
-        partitions = answer.responses[0].partitions
-        turns += [each.partition_index for each in partitions if each.records]
-
-    assert [0, 1, 2] * 3 == turns
-
-
 async def test_session_continues_on_another_connection(
     broker: TestBroker, client: WireClient
 ) -> None:
@@ -173,22 +157,6 @@ class TestTheEnd:
                 assert [0] == [each.session_id for each in lost]
                 assert 1 == broker.metrics.value("fetch_session_evictions")
                 assert [[1]] * (SHARDS - 1) == [told(each) for each in answers if each not in lost]
-
-    async def test_session_does_not_survive_a_restart(self) -> None:
-        files, clock = MemoryFiles(), ManualClock(START_MS)
-        async with running(files, clock) as broker:
-            await broker.create("orders")
-            async with await broker.client() as client:
-                session = await opened(broker, client, {0: 0})
-                append(broker, 0)
-        async with running(files, clock) as broker, await broker.client() as client:
-            session.client = client
-            assert ErrorCode.FETCH_SESSION_ID_NOT_FOUND == (await session.fetch()).error_code
-
-            answer = await session.fetch()
-
-        assert ([0], 0) == (told(answer), answer.error_code)
-        assert session.session_id
 
 
 class TestRefusals:

@@ -114,6 +114,15 @@ async def test_scram_credentials_survive_a_restart() -> None:
     assert {"a": [(2, 5000)]} == await described(node, "a")
 
 
+async def test_failed_credential_changes_do_not_block_the_next_user() -> None:
+    node = await started()
+    unknown = [("a", 1), ("a", 2)]
+
+    answer = await change(node, ("b", 1, 4096), without=unknown)
+
+    assert {"a": E.RESOURCE_NOT_FOUND, "b": 0} == answer
+
+
 async def test_scram_credential_does_not_contain_the_password() -> None:
     node = await started()
     await change(node, ("a", 1, 4096))

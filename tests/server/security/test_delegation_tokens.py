@@ -117,6 +117,14 @@ async def test_token_is_signed_with_the_secret_key_and_expires(broker: TestBroke
     assert ["bob", "carol"] == [renewer.principal_name for renewer in seen.renewers]
 
 
+async def test_empty_list_of_owners_describes_no_token(broker: TestBroker) -> None:
+    await create(broker)
+
+    (answer,) = await ask(broker, "alice", tokens_of([]))
+
+    assert (0, []) == (answer.error_code, answer.tokens)
+
+
 @pytest.mark.broker(
     **OPTIONS,
     delegation_token_max_lifetime_ms=str((1 << 63) - 1),

@@ -44,17 +44,6 @@ def test_client_without_an_id_has_the_quota_of_its_user_only(
     assert limit == limits.limit_of(limits.share_of("u", ""))
 
 
-def test_removed_quotas_no_longer_apply() -> None:
-    limits = QuotaLimits()
-    limits.change(("u", None), 7.0)
-    assert limits
-
-    limits.change(("u", None), None)
-
-    assert not limits
-    assert None is limits.limit_of(limits.share_of("u", "c"))
-
-
 # Counters
 
 

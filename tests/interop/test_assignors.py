@@ -15,7 +15,6 @@ from tests.support.group_lives import (
     ChainScript,
     CrowdedScript,
     RandomScript,
-    Script,
     StreamsScript,
 )
 from tests.support.java_programs import run_program
@@ -24,14 +23,15 @@ pytestmark = [pytest.mark.interop, pytest.mark.prove]
 
 SOURCE = Path(__file__).parent / "java" / "Assigns.java"
 GROUPS = 1200
-CROWDED_GROUPS = 40
-CHAINS = 12
+Scripts = Sequence[RandomScript | ChainScript | CrowdedScript | StreamsScript]
 
 
-def compare(scripts: Sequence[Script | StreamsScript]) -> None:
+def run(scripts: Scripts, fewest: int, end: int) -> None:
     """
-    Compare our answers with those of Kafka's classes.
+    Run scripts of *fewest* steps or more, less than *end*, and compare the answers with Kafka's.
     """
+    for script in scripts:
+        script.run(script.choose.randrange(fewest, end))
     lines = (f"{line}\n" for script in scripts for line in script.lines)
     answers = iter(run_program(SOURCE, lines=lines).split("\n")[1:])
     for seed, script in enumerate(scripts):
@@ -50,22 +50,14 @@ def test_assignments_equal_kafkas(assignor: str) -> None:
     Groups whose members and topics come, go and change get the same partitions, in records of the
     same order.
     """
-    scripts = [RandomScript(assignor, seed) for seed in range(GROUPS)]
-    for script in scripts:
-        script.run(script.choose.randrange(2, 25))
-
-    compare(scripts)
+    run([RandomScript(assignor, seed) for seed in range(GROUPS)], 2, 25)
 
 
 def test_chained_subscriptions_are_balanced_as_in_kafka() -> None:
     """
     Balancing ends after a number of rounds, and the group may not be balanced by then.
     """
-    scripts = [ChainScript("uniform", seed) for seed in range(CHAINS)]
-    for script in scripts:
-        script.run(script.choose.randrange(1, 5))
-
-    compare(scripts)
+    run([ChainScript("uniform", seed) for seed in range(12)], 1, 5)
 
 
 @pytest.mark.parametrize("assignor", ["uniform", "simple"])
@@ -74,19 +66,11 @@ def test_crowded_bins_change_assignments_as_in_kafka(assignor: str) -> None:
     Where 16 or 32 members get partitions in turn, the numbers of each share few bins of its set, so
     that Java makes trees of them. Their order decides what is taken away.
     """
-    scripts = [CrowdedScript(assignor, seed) for seed in range(CROWDED_GROUPS)]
-    for script in scripts:
-        script.run(script.choose.randrange(4, 16))
-
-    compare(scripts)
+    run([CrowdedScript(assignor, seed) for seed in range(40)], 4, 16)
 
 
 def test_task_assignments_equal_kafkas() -> None:
     """
     Streams groups get the same active and standby tasks.
     """
-    scripts = [StreamsScript(seed) for seed in range(GROUPS)]
-    for script in scripts:
-        script.run(script.choose.randrange(2, 40))
-
-    compare(scripts)
+    run([StreamsScript(seed) for seed in range(GROUPS)], 2, 40)

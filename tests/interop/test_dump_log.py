@@ -124,21 +124,6 @@ def test_dump_of_a_broker_directory_equals_kafkas(compare: Compare, tmp_path: Pa
     compare([command for directory in directories for command in commands_for(directory)])
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_dump_of_logs_with_all_kinds_of_producers_equals_kafkas(
-    seed: int, compare: Compare, tmp_path: Path
-) -> None:
-    """
-    With aborted transactions, snapshots of producers, and an index for nearly every batch.
-    """
-    directory = tmp_path / "t-0"
-    RandomLog(seed, directory, DiskFiles(), StillClock(1_700_000_000_000)).write(80)
-
-    assert list(directory.glob("*.txnindex"))
-    assert list(directory.glob("*.snapshot"))
-    compare(list(commands_for(directory)))
-
-
 def test_dump_of_an_open_index_equals_kafkas(compare: Compare, tmp_path: Path) -> None:
     """
     As a broker leaves it that is killed: full of zeros behind the entries.

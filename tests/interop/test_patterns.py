@@ -25,8 +25,9 @@ ATOMS = (
     *(r"\d", r"\W", r"\s", r"\b", r"\B", r"\A", r"\z", r"\n", r"\x41", r"\x{1F}", r"\012"),
     # Of the cases of letters RE2/J 1.8 folds some only, such as S and not B for (?i)\p{Ll}.
     *(r"\pL", r"\PN", r"\p{Nd}", r"\p{^Sc}", r"\Q", r"\E"),
-    *("(?i)", "(?i:", "(?s)", "(?m)", "(?-i)", "(?P<n>", "(?:"),
-    *("[[:alpha:]]", "[^a-c]", r"[a\]b]", "[[:^digit:]x]", "{2}", "{1,3}", "{2,}"),
+    *("(?i)", "(?i:", "(?s)", "(?m)", "(?-i)", "(?P<n>", "(?<n>", "(?:"),
+    *("[[:alpha:]]", "[^a-c]", r"[a\]b]", "[[:^digit:]x]", "[[x]", r"[\pL\d]", r"[^\pL]"),
+    *("{2}", "{1,3}", "{2,}", "{0}", "{,2}"),
 )
 CHARACTERS = "abABsS09_ .\n-\u03b1\u0391\u00df\u017f"
 

@@ -45,24 +45,6 @@ async def produce(client: WireClient, topic: str, partition: int = 0) -> Any:
     return answer.responses[0].partition_responses[0]
 
 
-async def test_acknowledged_data_survives_a_restart() -> None:
-    files = MemoryFiles()
-    async with running(files) as broker:
-        await broker.create("orders")
-        async with await broker.client() as client:
-            for _ in range(3):
-                await produce(client, "orders")
-
-    async with running(files) as broker, await broker.client() as client:
-        answer = await client.ask(fetch_request(fetch_topic("orders", {0: 0})), VERSION)
-        following = await produce(client, "orders")
-
-    (partition,) = answer.responses[0].partitions
-    assert 3 == partition.high_watermark
-    assert 3 * len(batch("x")) == len(partition.records)
-    assert 3 == following.base_offset
-
-
 async def test_start_logs_the_listeners_and_loaded_logs(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -367,16 +349,6 @@ def test_signal_stops_the_process_cleanly(tmp_path: Path, number: signal.Signals
 
     assert 0 == process.returncode, told
     assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
-
-
-def test_process_that_cannot_start_prints_the_reason(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        process = serve(tmp_path / "data", "--set", f"listeners=PLAINTEXT://127.0.0.1:{port}")
-        _, told = process.communicate(timeout=PATIENCE)
-
-    assert 1 == process.returncode
-    assert f"cannot listen on PLAINTEXT://127.0.0.1:{port}" in told
 
 
 async def test_long_load_logs_its_progress(caplog: pytest.LogCaptureFixture) -> None:

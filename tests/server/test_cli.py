@@ -18,12 +18,19 @@ def test_version_option_prints_the_version(capsys: pytest.CaptureFixture[str]) -
     assert f"barnabas {version('barnabas')} ({form})\n" == capsys.readouterr().out
 
 
-def test_missing_command_prints_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [([], "COMMAND"), (["zzz"], "unknown command zzz, see barnabas --help")],
+    ids=["missing", "unknown"],
+)
+def test_missing_or_unknown_command_prints_the_help(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as ended:
-        main([])
+        main(arguments)
 
-    assert ended.value.code == 2
-    assert "COMMAND" in capsys.readouterr().err
+    assert EXIT_USAGE == ended.value.code
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -39,13 +46,3 @@ def test_misspelled_command_is_answered_with_a_suggestion(
     assert EXIT_USAGE == ended.value.code
     said = capsys.readouterr().err.splitlines()[-1]
     assert f"barnabas: error: unknown command {given}; did you mean {meant}?" == said
-
-
-def test_unknown_command_is_answered_with_the_help(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["zzz"])
-
-    assert EXIT_USAGE == ended.value.code
-    assert "unknown command zzz, see barnabas --help" in capsys.readouterr().err

@@ -9,7 +9,6 @@ import errno
 import os
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,24 +18,17 @@ from barnabas.storage.errors import KafkaStorageError
 from barnabas.testing import Broker
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.manual_clock import ManualClock
+from tests.support.commands import BARNABAS, run
 from tests.support.server import START_MS, TestBroker, broker_config, until
 
-PATIENCE_S = 60
+
+def serve(directory: Path, listeners: str) -> subprocess.CompletedProcess[str]:
+    return run(*BARNABAS, "serve", "--data-dir", directory, "--set", f"listeners={listeners}")
 
 
 def test_failed_start_gives_its_reason_once_and_before_it_stops(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        listeners = f"listeners=PLAINTEXT://127.0.0.1:{taken.getsockname()[1]}"
-        ended = subprocess.run(
-            [
-                *(sys.executable, "-m", "barnabas.server", "serve"),
-                *("--data-dir", str(tmp_path / "data"), "--set", listeners),
-            ],
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
+        ended = serve(tmp_path / "data", f"PLAINTEXT://127.0.0.1:{taken.getsockname()[1]}")
 
     assert 1 == ended.returncode
     assert 1 == ended.stderr.count("the broker ends: cannot listen on")
@@ -62,17 +54,7 @@ def test_address_that_cannot_be_used_has_a_remedy(number: int, remedy: str) -> N
 
 def test_locked_directory_is_reported_with_its_process_and_a_remedy(tmp_path: Path) -> None:
     with Broker(tmp_path / "data"):
-        ended = subprocess.run(
-            [
-                *(sys.executable, "-m", "barnabas.server", "serve"),
-                *("--data-dir", str(tmp_path / "data")),
-                *("--set", "listeners=PLAINTEXT://127.0.0.1:0"),
-            ],
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
+        ended = serve(tmp_path / "data", "PLAINTEXT://127.0.0.1:0")
 
     assert 1 == ended.returncode
     assert f"is using this directory. It is process {os.getpid()}. Stop it first" in ended.stderr

@@ -8,10 +8,8 @@ import ast
 import gc
 import tracemalloc
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -21,12 +19,11 @@ from barnabas.coordination.share.sessions import ShareSessionKey, ShareSessions
 from barnabas.coordination.text_memory import MOST_BYTES_OF_A_NAME, shortened
 from barnabas.protocol.errors import ShareSessionLimitReached
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
-from barnabas.protocol.messages.fetch import FetchPartition, FetchTopic
 from barnabas.server.requests.client import Client
 from barnabas.server.security.quotas import counters, limits
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.limits import stated
-from tests.support.server import fetch_request, running
+from tests.support.server import running
 
 SOURCES = Path(server.__path__[0])
 OTHERS = ["a", "é", "ツ", "𐀀"]
@@ -138,38 +135,6 @@ def test_share_sessions_have_room_for_some_names_only(other: str) -> None:
     client.closed()
     begin(next(long_names(other)))
     assert 1 == len(kept)
-
-
-@pytest.mark.parametrize("other", OTHERS)
-@pytest.mark.parametrize("is_first", [True, False])
-async def test_a_fetch_session_keeps_no_name_that_no_topic_can_have(
-    other: str, is_first: bool
-) -> None:
-    """
-    The fetch is answered without a session; each partition has its error.
-    """
-
-    def topic(name: str) -> FetchTopic:
-        part = partial(FetchPartition, fetch_offset=0, partition_max_bytes=100)
-        return FetchTopic(topic=name, topic_id=uuid4(), partitions=[part(partition=0)])
-
-    name = "a" * 249 + other
-    async with running(MemoryFiles()) as broker, await broker.client() as client:
-        await broker.create("t")
-        request = fetch_request(topic("t"), session_epoch=0, max_wait_ms=0)
-        session_id = 0
-        if not is_first:
-            session_id = (await client.ask(request, 12)).session_id
-            assert session_id
-        request = fetch_request(
-            topic(name), session_id=session_id, session_epoch=int(not is_first), max_wait_ms=0
-        )
-
-        answer = await client.ask(request, 12)
-
-        assert 0 == answer.session_id
-        assert (answer.error_code == 70) != is_first
-        assert 0 == len(broker.fetch_sessions)
 
 
 async def test_a_connection_keeps_no_long_client_id() -> None:

@@ -418,7 +418,10 @@ async def test_nothing_expires_in_a_readonly_broker(files: MemoryFiles) -> None:
         assert 0 == broker.logs.deleted_segments
 
 
-async def test_transactions_stay_unchanged_in_a_readonly_broker(files: MemoryFiles) -> None:
+@pytest.mark.parametrize(("state", "timeout_ms"), [("Ongoing", 1000), ("PrepareCommit", 60_000)])
+async def test_transactions_stay_unchanged_in_a_readonly_broker(
+    files: MemoryFiles, state: str, timeout_ms: int
+) -> None:
     """
     A transaction open beyond its timeout, and one that a coordinator was completing.
     """
@@ -426,34 +429,20 @@ async def test_transactions_stay_unchanged_in_a_readonly_broker(files: MemoryFil
         await prepare(broker, 2)
         async with await broker.client() as wire:
             producer = Client(wire, SECOND)
-            await producer.init(timeout_ms=1000)
+            await producer.init(timeout_ms=timeout_ms)
             assert ErrorCode.NONE is await producer.produce("open")
+        if state == "PrepareCommit":
+            shard, current = broker.inside.transactions._find(ID)
+            shard.claim(ID)
+            prepared = end(current, producer.producer, commit=True, now_ms=START_MS)
+            await shard.update(ID, prepared)
     clock = ManualClock(START_MS + YEAR_MS)
     async with shown(files, clock) as broker:
         await clock.pass_time(86_400)
 
-        assert "Ongoing" == await state_of_transaction(broker)
+        assert state == await state_of_transaction(broker)
         assert [] == await values(broker, TOPIC, isolation_level=1)
         assert [b"open"] == await values(broker, TOPIC)
-
-
-async def test_prepared_transaction_is_not_completed(files: MemoryFiles) -> None:
-    async with written(files) as broker:
-        await prepare(broker, 2)
-        async with await broker.client() as wire:
-            producer = Client(wire, SECOND)
-            await producer.init()
-            assert ErrorCode.NONE is await producer.produce("open")
-        shard, current = broker.inside.transactions._find(ID)
-        shard.claim(ID)
-        prepared = end(current, producer.producer, commit=True, now_ms=START_MS)
-        await shard.update(ID, prepared)
-    clock = ManualClock(START_MS)
-    async with shown(files, clock) as broker:
-        await clock.pass_time(60)
-
-        assert "PrepareCommit" == await state_of_transaction(broker)
-        assert [] == await values(broker, TOPIC, isolation_level=1)
 
 
 async def state_of_transaction(broker: TestBroker) -> str:

@@ -52,7 +52,14 @@ def of_names(size: int, count: int) -> list[tuple[Message, int]]:
     join = JoinGroupRequest(
         group_id="g", session_timeout_ms=1, member_id="", protocol_type="c", protocols=protocols
     )
-    messages = [(fetch, 4), (fetch, 12), (produce, 9), (metadata, 9), (metadata, 4), (join, 9)]
+    messages: list[tuple[Message, int]] = [
+        (fetch, 4),
+        (fetch, 12),
+        (produce, 9),
+        (metadata, 9),
+        (metadata, 4),
+        (join, 9),
+    ]
     return [*messages, (join, 3)]
 
 

@@ -243,34 +243,22 @@ class TestWaiting:
             await client.close()
 
 
-class TestEpochs:
+async def test_diverging_log_is_told_the_end_of_its_last_common_epoch(
+    broker: TestBroker, client: WireClient
+) -> None:
     """
-    Clients that compare leader epochs (KIP-320, KIP-595).
+    KIP-595; ``test_partition.py`` has the other comparisons of leader epochs.
     """
+    append(broker, ONE, ONE)
+    broker.partitions.expect("orders", 0).leader_epoch = 2
+    append(broker, ONE, ONE)
+    topic = fetch_topic("orders", {0: 3}, last_fetched_epoch=0)
 
-    async def test_older_leader_epoch_is_fenced(
-        self, broker: TestBroker, client: WireClient
-    ) -> None:
-        broker.partitions.expect("orders", 0).leader_epoch = 2
-        topic = fetch_topic("orders", {0: 0}, current_leader_epoch=1)
+    (partition,) = await fetch(client, fetch_request(topic, max_wait_ms=1000))
 
-        (partition,) = await fetch(client, fetch_request(topic))
-
-        assert ErrorCode.FENCED_LEADER_EPOCH == partition.error_code
-
-    async def test_diverging_log_is_told_the_end_of_its_last_common_epoch(
-        self, broker: TestBroker, client: WireClient
-    ) -> None:
-        append(broker, ONE, ONE)
-        broker.partitions.expect("orders", 0).leader_epoch = 2
-        append(broker, ONE, ONE)
-        topic = fetch_topic("orders", {0: 3}, last_fetched_epoch=0)
-
-        (partition,) = await fetch(client, fetch_request(topic, max_wait_ms=1000))
-
-        assert 0 == partition.error_code
-        assert (0, 2) == (partition.diverging_epoch.epoch, partition.diverging_epoch.end_offset)
-        assert b"" == bytes(partition.records)
+    assert 0 == partition.error_code
+    assert (0, 2) == (partition.diverging_epoch.epoch, partition.diverging_epoch.end_offset)
+    assert b"" == bytes(partition.records)
 
 
 @pytest.mark.parametrize(

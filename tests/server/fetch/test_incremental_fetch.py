@@ -68,23 +68,6 @@ def codes(answer: Any) -> list[int]:
     return [each.error_code for topic in answer.responses for each in topic.partitions]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_incremental_fetch_returns_only_changed_partitions(
-    broker: TestBroker, client: WireClient, version: int
-) -> None:
-    session = await opened(broker, client, {0: 0, 1: 0, 2: 0}, version)
-
-    assert [] == told(await session.fetch())
-
-    append(broker, 1)
-    answer = await session.fetch()
-
-    assert [1] == told(answer)
-    assert ONE[61:] == bytes(answer.responses[0].partitions[0].records)[61:]
-    assert [] == told(await session.fetch())
-    assert session.session_id == answer.session_id
-
-
 async def test_incremental_fetch_without_changes_has_no_topics_and_reads_nothing(
     broker: TestBroker, client: WireClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,38 +78,6 @@ async def test_incremental_fetch_without_changes_has_no_topics_and_reads_nothing
     answer = await session.fetch()
 
     assert [] == answer.responses
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_partitions_are_added_to_and_removed_from_a_session(
-    broker: TestBroker, client: WireClient, version: int
-) -> None:
-    session = await opened(broker, client, {0: 0, 1: 0}, version)
-    del session.offsets[0]
-    session.offsets[3] = 0
-    append(broker, 0)
-    append(broker, 1)
-
-    answer = await session.fetch()
-
-    assert [1, 3] == told(answer)
-    assert 2 == broker.metrics.value("fetch_session_partitions")
-
-
-async def test_partitions_of_a_session_take_turns(broker: TestBroker, client: WireClient) -> None:
-    # If only one partition fits, the next response begins with the next one.
-    session = await opened(broker, client, {0: 0, 1: 0, 2: 0})
-    for _ in range(3):
-        for index in range(3):
-            append(broker, index)
-
-    turns = []
-    for _ in range(9):
-        answer = await session.fetch(max_bytes=1)
-        partitions = answer.responses[0].partitions
-        turns += [each.partition_index for each in partitions if each.records]
-
-    assert [0, 1, 2] * 3 == turns
 
 
 async def test_session_continues_on_another_connection(
@@ -206,22 +157,6 @@ class TestTheEnd:
                 assert [0] == [each.session_id for each in lost]
                 assert 1 == broker.metrics.value("fetch_session_evictions")
                 assert [[1]] * (SHARDS - 1) == [told(each) for each in answers if each not in lost]
-
-    async def test_session_does_not_survive_a_restart(self) -> None:
-        files, clock = MemoryFiles(), ManualClock(START_MS)
-        async with running(files, clock) as broker:
-            await broker.create("orders")
-            async with await broker.client() as client:
-                session = await opened(broker, client, {0: 0})
-                append(broker, 0)
-        async with running(files, clock) as broker, await broker.client() as client:
-            session.client = client
-            assert ErrorCode.FETCH_SESSION_ID_NOT_FOUND == (await session.fetch()).error_code
-
-            answer = await session.fetch()
-
-        assert ([0], 0) == (told(answer), answer.error_code)
-        assert session.session_id
 
 
 class TestRefusals:

@@ -38,19 +38,6 @@ async def test_feature_level_survives_a_restart() -> None:
     assert 1 == node.log.image.feature_levels["group.version"]
 
 
-async def test_older_update_features_versions_report_per_feature() -> None:
-    node = await started()
-    wanted = (("group.version", 0, SAFE), ("share.version", 0, SAFE))
-
-    older = await update(node, *wanted, version=1, validate=True)
-    newer = await update(node, *wanted, validate=True)
-
-    assert [("group.version", 0), ("share.version", 0)] == [
-        (result.feature, result.error_code) for result in older.results
-    ]
-    assert [] == newer.results
-
-
 async def test_validated_feature_update_is_not_written() -> None:
     node = await started()
     end = node.log.end_offset

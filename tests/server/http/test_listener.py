@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import subprocess
 import sys
 import threading
 from importlib.util import find_spec
@@ -19,6 +18,7 @@ from barnabas.storage.log.log import Log
 from barnabas.storage.manager.loading import LogLoading
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
+from tests.support.commands import output_of
 from tests.support.http_client import exchange, get
 from tests.support.server import START_MS, TestBroker, broker_config, running, until
 
@@ -41,6 +41,13 @@ async def test_broker_without_the_option_has_no_http_listener() -> None:
         assert broker.http is None
 
 
+def printed_by(program: str) -> str:
+    """
+    The output of a process of its own, where no other test has loaded modules.
+    """
+    return output_of(sys.executable, "-c", program, cwd=Path(__file__).parents[3]).strip()
+
+
 def test_broker_without_the_option_imports_no_http_package() -> None:
     program = """
 import asyncio, sys
@@ -51,21 +58,14 @@ async def main():
         print(sorted({*http, "barnabas.server.network.latencies"} & sys.modules.keys()))
 asyncio.run(main())
 """
-    said = subprocess.run(
-        [sys.executable, "-c", program],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[3],
-    )
-
-    assert "[]" == said.stdout.strip()
+    assert "[]" == printed_by(program)
 
 
 def test_api_is_imported_with_the_first_request() -> None:
     program = """
 import asyncio, sys
 from tests.support.server import running
+from tests.support.commands import output_of
 from tests.support.http_client import get
 async def main():
     async with running(barnabas_http_listener="0") as broker:
@@ -75,15 +75,7 @@ async def main():
         print("barnabas.server.http.api.app" in sys.modules)
 asyncio.run(main())
 """
-    said = subprocess.run(
-        [sys.executable, "-c", program],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[3],
-    )
-
-    assert ["False", "True"] == said.stdout.split()
+    assert "False\nTrue" == printed_by(program)
 
 
 async def test_readiness_reports_how_many_logs_are_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,17 +10,13 @@ from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.fetch import FetchRequest, ReplicaState
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.protocol.messages.produce import ProduceRequest
-from barnabas.testing.disks.memory import MemoryFiles
-from barnabas.testing.manual_clock import ManualClock
-from tests.support.quotas import ANYBODY, clock_of, set_quotas, waits
+from tests.support.quotas import ANYBODY, set_quotas, waits
 from tests.support.server import (
-    START_MS,
     TestBroker,
     batch,
     fetch_request,
     fetch_topic,
     produce_request,
-    running,
     until,
 )
 from tests.support.session_client import SessionClient
@@ -74,31 +70,6 @@ async def test_producer_over_its_quota_is_throttled_and_muted(broker: TestBroker
         await waits(broker, client.ask(ApiVersionsRequest(), 0), 1.0)
 
 
-async def test_throttle_time_is_proportional_to_the_excess(broker: TestBroker) -> None:
-    request = produce_request("t", KB)
-    await set_quotas(broker, ANYBODY, producer_byte_rate=10)
-    async with await broker.client() as client:
-        answer = await client.ask(request, LAST_NAMED)
-
-        expected = (size_of(request) / BURST_S - 10) / 10 * BURST_S * 1000
-        assert round(expected) == answer.throttle_time_ms
-
-
-async def test_pipelined_requests_are_throttled_too(broker: TestBroker) -> None:
-    """
-    Requests behind the throttled one were received together with it.
-    """
-    request = produce_request("t", KB)
-    await set_quotas(broker, ANYBODY, producer_byte_rate=at_once(size_of(request)))
-    async with await broker.client() as client:
-        client.send(*[request] * 3, version=LAST_NAMED)
-
-        assert 0 == (await client.receive()).throttle_time_ms
-        told = (await client.receive()).throttle_time_ms
-        assert 10_000 == told
-        await waits(broker, client.receive(), told / 1000)
-
-
 async def test_producer_with_acks_0_is_muted_too(broker: TestBroker) -> None:
     request = produce_request("t", KB, acks=0)
     await set_quotas(broker, ANYBODY, producer_byte_rate=at_once(size_of(request)))
@@ -137,53 +108,6 @@ async def test_new_quota_applies_to_open_connections(broker: TestBroker) -> None
 
         answer = await waits(broker, client.ask(request, LAST_NAMED), told / 1000)
         assert 0 == answer.throttle_time_ms
-
-
-async def test_quotas_survive_a_restart() -> None:
-    files, clock = MemoryFiles(), ManualClock(START_MS)
-    async with running(files, clock) as broker:
-        await broker.create("t")
-        await set_quotas(broker, ANYBODY, producer_byte_rate=10)
-
-    async with running(files, clock) as broker, await broker.client() as client:
-        assert (await client.ask(produce_request("t", KB), LAST_NAMED)).throttle_time_ms
-
-
-async def test_broker_stops_while_clients_are_throttled() -> None:
-    async with running() as broker:
-        await broker.create("t")
-        await set_quotas(broker, ANYBODY, producer_byte_rate=10)
-        async with await broker.client() as client:
-            client.send(*[produce_request("t", KB)] * 2, version=LAST_NAMED)
-            assert (await client.receive()).throttle_time_ms
-
-            async with asyncio.timeout(10):
-                await broker.stop()
-
-            assert (await client.receive()).throttle_time_ms, "what was received is answered"
-            assert await client.disconnected()
-
-
-async def test_disconnected_throttled_client_is_forgotten(broker: TestBroker) -> None:
-    await set_quotas(broker, ANYBODY, producer_byte_rate=10)
-    async with await broker.client() as client:
-        assert (await client.ask(produce_request("t", KB), LAST_NAMED)).throttle_time_ms
-    # Of a peer that is not read from nobody hears that it is gone.
-    await clock_of(broker).pass_time(200.0)
-
-    await until(lambda: broker.connections is not None and not len(broker.connections))
-
-
-@pytest.mark.parametrize("version", ProduceRequest.api.versions)
-async def test_every_produce_version_reports_the_throttle_time(
-    broker: TestBroker, version: int
-) -> None:
-    topic = await broker.topic_id("t") if version > LAST_NAMED else "t"
-    await set_quotas(broker, ANYBODY, producer_byte_rate=10)
-    async with await broker.client() as client:
-        answer = await client.ask(produce_request(topic, KB), version)
-
-        assert answer.throttle_time_ms > 0
 
 
 async def test_user_quota_is_shared_and_client_quotas_are_separate(broker: TestBroker) -> None:
@@ -372,18 +296,27 @@ async def test_follower_is_not_throttled(broker: TestBroker) -> None:
         assert 0 == (await client.ask(by_id, 17)).throttle_time_ms
 
 
-@pytest.mark.parametrize("version", FetchRequest.api.versions)
-async def test_every_fetch_version_reports_the_throttle_time(
-    broker: TestBroker, version: int
+@pytest.mark.parametrize(
+    ("api", "version"),
+    [(api, version) for api in (ProduceRequest, FetchRequest) for version in api.api.versions],
+    ids=lambda each: getattr(each, "__name__", each),
+)
+async def test_every_version_reports_the_throttle_time(
+    broker: TestBroker, api: type[ProduceRequest | FetchRequest], version: int
 ) -> None:
     await fill(broker, 1)
     topic = await broker.topic_id("t") if version > LAST_NAMED else "t"
-    await set_quotas(broker, ANYBODY, consumer_byte_rate=10)
+    request = (
+        produce_request(topic, KB)
+        if api is ProduceRequest
+        else fetch_request(fetch_topic(topic, {0: 0}))
+    )
+    await set_quotas(broker, ANYBODY, producer_byte_rate=10, consumer_byte_rate=10)
     async with await broker.client() as client:
-        answer = await client.ask(fetch_request(fetch_topic(topic, {0: 0})), version)
+        answer = await client.ask(request, version)
 
         assert answer.throttle_time_ms > 0
-        assert [] == answer.responses
+        assert api is ProduceRequest or [] == answer.responses
 
 
 async def test_response_size_for_quotas_excludes_the_header(broker: TestBroker) -> None:

@@ -19,7 +19,6 @@ from barnabas.coordination.steps import InSteps, checkpoint, finished_unless
 from barnabas.server.scheduling import turns as turns_module
 from barnabas.server.scheduling.turns import PLACES, SLOW_S, PlaceLost, Turns, Work, WorkKind
 from tests.support.limits import stated
-from tests.support.server import until
 
 LONGEST_TURN_S = 0.1
 
@@ -93,23 +92,6 @@ async def test_it_ends_when_nobody_wants_its_result() -> None:
     assert count[0] == reached > 0
 
 
-async def test_works_beyond_the_most_begin_again_once_there_is_a_place() -> None:
-    turns = Turns()
-    counts = [[0] for _ in range(PLACES + 2)]
-    tasks = [
-        asyncio.create_task(turns.aside(partial(endless, count), WorkKind.REQUEST))
-        for count in counts
-    ]
-    await asyncio.sleep(0)
-    first = [count for (count,) in counts]
-    await until(lambda: counts[PLACES - 1][0] > first[PLACES - 1])
-
-    assert first[PLACES:] == [count for (count,) in counts[PLACES:]]
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-
-
 @pytest.mark.parametrize("way", ["start", "begin", "aside"])
 @pytest.mark.parametrize("step_s", [0.0, SLOW_S / 2])
 async def test_a_slow_first_turn_is_counted(way: str, step_s: float) -> None:
@@ -134,7 +116,14 @@ async def test_a_slow_first_turn_is_counted(way: str, step_s: float) -> None:
     assert bool(step_s) == bool(slow)
 
 
-async def test_short_work_does_not_wait_for_those_in_rotation() -> None:
+@pytest.mark.parametrize(
+    ("steps", "kind"),
+    [(1, WorkKind.REQUEST), (3, WorkKind.COORDINATOR)],
+    ids=["short work", "work of another kind"],
+)
+async def test_work_that_needs_no_place_does_not_wait_for_those_in_rotation(
+    steps: int, kind: WorkKind
+) -> None:
     turns = Turns()
     tasks = [
         asyncio.create_task(turns.aside(partial(endless, [0]), WorkKind.REQUEST))
@@ -142,27 +131,8 @@ async def test_short_work_does_not_wait_for_those_in_rotation() -> None:
     ]
     await asyncio.sleep(0)
 
-    async def short() -> int:
-        await checkpoint()
-        return 7
-
-    assert 7 == await asyncio.wait_for(turns.aside(short, WorkKind.REQUEST), 5)
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def test_work_of_another_kind_does_not_wait_for_a_place() -> None:
-    turns = Turns()
-    tasks = [
-        asyncio.create_task(turns.aside(partial(endless, [0]), WorkKind.REQUEST))
-        for _ in range(PLACES + 1)
-    ]
-    await asyncio.sleep(0)
-
-    assert 3 == await asyncio.wait_for(
-        turns.aside(partial(of_steps, 3, lambda: None), WorkKind.COORDINATOR), 5
-    )
+    work = partial(of_steps, steps, lambda: None)
+    assert steps == await asyncio.wait_for(turns.aside(work, kind), 5)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -240,25 +240,6 @@ async def test_secret_key_is_never_shown(broker: TestBroker) -> None:
 # Authentication
 
 
-@pytest.mark.parametrize(
-    ("extension", "code"),
-    [
-        ("", E.SASL_AUTHENTICATION_FAILED),
-        (",other=1,tokenauth=true", 0),
-    ],
-)
-async def test_token_id_is_not_a_user_name(broker: TestBroker, extension: str, code: int) -> None:
-    token = await create(broker)
-
-    def log_in() -> Any:
-        with SaslClient(broker.listeners[1].port) as client:
-            client.handshake("SCRAM-SHA-256")
-            password = base64.b64encode(bytes(token.hmac)).decode()
-            return client.scram(token.token_id, password, extension=extension)[0]
-
-    assert code == await asyncio.to_thread(log_in)
-
-
 @pytest.mark.parametrize("version", [0, 1])
 async def test_unknown_token_id_fails_at_the_last_step(broker: TestBroker, version: int) -> None:
     def first() -> Any:

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import random
 import tracemalloc
 from typing import Any, Final
 
 import pytest
 
 from barnabas.server.security.quotas import counters
-from barnabas.server.security.quotas.limits import DEFAULT, Entity, QuotaLimits, Share
+from barnabas.server.security.quotas.limits import DEFAULT, Entity, QuotaLimits
 from barnabas.server.security.quotas.quotas import MutationQuotas, RateQuotas
 from barnabas.server.security.quotas.rate import Rate, Windows, rounded_ms
 from barnabas.storage.units import INT_MAX
@@ -21,22 +20,6 @@ SEED: Final = 20_261_125
 # Rates
 
 
-@pytest.mark.parametrize("limit", [1000.0, 0.01, 33.3])
-def test_client_that_obeys_throttling_keeps_to_the_limit(limit: float) -> None:
-    chance = random.Random(SEED)
-    rate, now, used = Rate(WINDOWS, START), START, 0.0
-    burst = limit * (WINDOWS.num - 1) * WINDOWS.size_ms / 1000
-
-    while now < START + 3_600_000:
-        value = limit * chance.choice((0.1, 0.5, 1, 2))
-        used += value
-        rate.record(value, now)
-        now += rate.throttle_ms(limit, now) + chance.randrange(20)
-
-    seconds = (now - START) / 1000
-    assert 0.95 * limit * seconds < used <= 1.05 * limit * seconds + burst
-
-
 def test_throttle_time_fits_its_field() -> None:
     rate = Rate(WINDOWS, START)
     rate.record(1e30, START)
@@ -46,45 +29,6 @@ def test_throttle_time_fits_its_field() -> None:
 
 
 # Which quota
-
-
-def naive_share(there: dict[Entity, float], user: str, client: str) -> tuple[Share, float | None]:
-    order: list[tuple[Entity, Share]] = [
-        ((user, client), (user, client)),
-        ((user, DEFAULT), (user, client)),
-        ((user, None), (user, DEFAULT)),
-        ((DEFAULT, client), (user, client)),
-        ((DEFAULT, DEFAULT), (user, client)),
-        ((DEFAULT, None), (user, DEFAULT)),
-        ((None, client), (DEFAULT, client)),
-        ((None, DEFAULT), (DEFAULT, client)),
-    ]
-    for entity, share in order:
-        if entity in there:
-            return share, there[entity]
-    return (DEFAULT, client), None
-
-
-def test_most_specific_quota_applies() -> None:
-    """
-    For each combination of quotas, compared with Kafka's order.
-    """
-    users, clients = ("u", "v"), ("c", "d")
-    every: list[Entity] = [
-        (user, client) for user in ("u", DEFAULT, None) for client in ("c", DEFAULT, None)
-    ]
-    every.remove((None, None))
-    for bits in range(1 << len(every)):
-        there = {entity: 1.0 + i for i, entity in enumerate(every) if bits >> i & 1}
-        limits = QuotaLimits()
-        for entity, value in there.items():
-            limits.change(entity, value)
-        for user in users:
-            for client in clients:
-                share = limits.share_of(user, client)
-                expected, limit = naive_share(there, user, client)
-                assert limit == limits.limit_of(share)
-                assert limit is None or expected == share, (there, user, client)
 
 
 @pytest.mark.parametrize(
@@ -98,17 +42,6 @@ def test_client_without_an_id_has_the_quota_of_its_user_only(
     limits.change(entity, 7.0)
 
     assert limit == limits.limit_of(limits.share_of("u", ""))
-
-
-def test_removed_quotas_no_longer_apply() -> None:
-    limits = QuotaLimits()
-    limits.change(("u", None), 7.0)
-    assert limits
-
-    limits.change(("u", None), None)
-
-    assert not limits
-    assert None is limits.limit_of(limits.share_of("u", "c"))
 
 
 # Counters

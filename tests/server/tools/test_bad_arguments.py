@@ -9,7 +9,6 @@ import gc
 import itertools
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -24,6 +23,8 @@ from barnabas.server.cli import _COMMANDS, main
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.sources import load_settings
 from barnabas.storage.config.option_values import ConfigError
+from tests.support import commands
+from tests.support.commands import BARNABAS
 
 VALUES: Final = (
     *("absent", "empty", "foreign", "text", "binary", "zero", "device"),
@@ -96,13 +97,7 @@ def run(
     if arguments[0] in IN_OWN_PROCESS:
         if "\0" in value:
             pytest.skip("a process has no such argument")
-        ended = subprocess.run(
-            [sys.executable, "-m", "barnabas.server", *arguments],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        ended = commands.run(*BARNABAS, *arguments)
         return ended.returncode, ended.stdout + ended.stderr
     try:
         status = main(arguments)

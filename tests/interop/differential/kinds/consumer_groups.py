@@ -111,8 +111,11 @@ class Party(Deeds[Member]):
         chance, script = self.script.chance, self.script
         offsets = {chance.randrange(script.partitions + 1): chance.randrange(100) for _ in range(2)}
         ahead = chance.choice((0, 0, 0, -1, 1))
-        version = chance.choice((2, 8, 9, 10))
-        script.do(member.commit(script.topic, offsets, ahead=ahead, version=version))
+        # The other topic may not exist, and then it has no id.
+        topic, versions = chance.choice(
+            (*[(script.topic, (2, 8, 9, 10))] * 3, (self.other_topic, (2, 8, 9)))
+        )
+        script.do(member.commit(topic, offsets, ahead=ahead, version=chance.choice(versions)))
         script.do(
             member.fetch_offsets(script.topic, script.partitions, ahead=chance.choice((0, 0, 1)))
         )
@@ -198,7 +201,7 @@ class Crossing:
             self.party.members[2].join(
                 [self.script.topic],
                 version=chance.choice((2, 5, 9)),
-                protocols=chance.choice((["range"], ["range"], ["roundrobin", "range"])),
+                protocols=chance.choice((["range"], ["range"], ["roundrobin", "range"], [])),
                 owns=chance.random() < 0.7,
                 keeps_id=chance.random() < 0.8,
             )

@@ -12,14 +12,14 @@ import pytest
 import pytest_asyncio
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.records.batch import build_batch
-from barnabas.protocol.records.record import Header, SimpleRecord
+from barnabas.protocol.records.record import Header
 from barnabas.server.http.api import groups
 from barnabas.server.http.api.explaining import MOST_READ_BYTES
 from barnabas.server.http.api.records import MOST_CONTENT_BYTES, MOST_HEADERS
+from tests.server.http.api.test_api_records import one, produce
 from tests.support.api_client import HTTP, ask
 from tests.support.group_requests import commit_request, coordinator_request
-from tests.support.server import START_MS, TestBroker, batch, produce_request, running
+from tests.support.server import TestBroker, batch, running
 
 MIB: Final = 1 << 20
 PARTITIONS: Final = 12
@@ -27,16 +27,6 @@ RECORDS: Final = "/topics/t/partitions/0/records"
 LOOKUP: Final = "/topics/t/partitions/0/lookup"
 LARGE: Final = bytes(MOST_READ_BYTES + MIB)
 MESSAGES: Final = f"{2 * len(LARGE)}"
-
-
-async def produce(broker: TestBroker, data: bytes, partition: int = 0) -> None:
-    async with await broker.client() as client:
-        answer = await client.ask(produce_request("t", data, partition=partition), 9)
-        assert 0 == answer.responses[0].partition_responses[0].error_code
-
-
-def one(value: bytes, *headers: Header, key: bytes | None = None, **options: Any) -> bytes:
-    return bytes(build_batch([SimpleRecord(START_MS, key, value, headers)], **options))
 
 
 async def peak_of(asked: Awaitable[Any]) -> int:
@@ -80,9 +70,9 @@ async def test_later_values_in_batches_that_are_too_large_are_not_read() -> None
     options = HTTP | {"message_max_bytes": MESSAGES}
     async with running(**options) as broker:
         await broker.create("t", cleanup_policy="compact")
-        await produce(broker, one(b"first", key=b"k"))
-        await produce(broker, one(LARGE, key=b"k"))
-        await produce(broker, one(b"last", key=b"k"))
+        await produce(broker, one(b"first", b"k"))
+        await produce(broker, one(LARGE, b"k"))
+        await produce(broker, one(b"last", b"k"))
         await ask(broker, LOOKUP, offset=0)
 
         peak = await peak_of(ask(broker, LOOKUP, offset=0))
@@ -126,7 +116,7 @@ async def test_tail_of_many_partitions_has_the_contents_of_one_answer(broker: Te
 
 
 async def test_only_the_first_headers_of_a_record_are_shown(broker: TestBroker) -> None:
-    await produce(broker, one(b"v", *[Header("name", b"w")] * (2 * MOST_HEADERS)))
+    await produce(broker, one(b"v", None, *[Header("name", b"w")] * (2 * MOST_HEADERS)))
 
     (record,) = (await ask(broker, RECORDS))["records"]
 

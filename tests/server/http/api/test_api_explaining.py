@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 
@@ -18,19 +17,11 @@ from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.cli import main
 from barnabas.storage.fs.disk import DiskFile, DiskFiles
 from barnabas.testing.manual_clock import ManualClock
+from tests.support.api_client import HTTP, ask
 from tests.support.explaining import Explainer
-from tests.support.http_client import get
 from tests.support.server import START_MS, TestBroker, produce_request, running
 
-HTTP = {"barnabas_http_listener": "0"}
 HOUR_MS = 3_600_000
-
-
-async def ask(broker: TestBroker, path: str, *query: tuple[str, object]) -> Any:
-    encoded = urlencode([(name, str(value)) for name, value in query])
-    answer = await get(broker.http_port, f"/api/v1{path}?{encoded}")
-    assert 200 == answer.status, answer.text
-    return answer.json
 
 
 def explainer_of(broker: TestBroker) -> Explainer:
@@ -93,13 +84,13 @@ async def test_api_explanation_with_assumptions_agrees_with_the_command(
                 await fill(broker, "t", chance, 1)  # what was opened before is too old
             supposed = suppositions(chance)
             at = START_MS + chance.randrange(-HOUR_MS, 100 * HOUR_MS)
-            query = [*(("set", each) for each in supposed), ("at", at)]
+            query = {"set": supposed, "at": at}
             explainer = explainer_of(broker)
             arguments = [part for each in supposed for part in ("--set", each)]
             expected = explainer.facts("t-0", "--at", str(at), *arguments)
 
-            said = await ask(broker, "/topics/t/partitions/0/explain", ("limit", 5000), *query)
-            timeline = await ask(broker, "/topics/t/partitions/0", *query)
+            said = await ask(broker, "/topics/t/partitions/0/explain", limit=5000, **query)
+            timeline = await ask(broker, "/topics/t/partitions/0", **query)
 
             assert expected == said["explained"]
             columns = timeline.pop("segments")
@@ -136,9 +127,9 @@ async def test_explain_command_agrees_with_the_api(
         said = await ask(
             broker,
             "/topics/t/partitions/0/explain",
-            ("limit", 5000),
-            ("at", START_MS),
-            ("set", "retention.ms=3600000"),
+            limit=5000,
+            at=START_MS,
+            set="retention.ms=3600000",
         )
 
     assert expected == said["explained"]
@@ -150,7 +141,7 @@ async def test_segments_of_an_explanation_are_paged(tmp_path: Path) -> None:
         await broker.create("t", 1, internal_segment_bytes="600")
         await fill(broker, "t", Random(1), 20)
         everything = await ask(broker, "/topics/t/partitions/0/explain")
-        page = await ask(broker, "/topics/t/partitions/0/explain", ("start", 1), ("limit", 2))
+        page = await ask(broker, "/topics/t/partitions/0/explain", start=1, limit=2)
 
     assert everything["explained"]["segments"][1:3] == page["explained"]["segments"]
     assert (3, everything["total"]) == (page["next"], page["total"])
@@ -173,7 +164,7 @@ async def test_log_that_loses_segments_meanwhile_is_explained(tmp_path: Path) ->
                 path.unlink()
 
         files.before_the_next_read = vanish
-        after = await ask(broker, "/topics/t/partitions/0", ("set", "segment.index.bytes=960"))
+        after = await ask(broker, "/topics/t/partitions/0", set="segment.index.bytes=960")
 
     assert before["segments"]["base_offset"][2:] == after["segments"]["base_offset"]
 

@@ -17,6 +17,7 @@ import pytest
 
 from barnabas.server.http import bounded
 from barnabas.testing.disks.memory import MemoryFiles
+from tests.support.commands import output_of
 from tests.support.limits import stated
 from tests.support.server import TestBroker, running
 from tests.support.turns import objects_set_aside, turns
@@ -130,14 +131,7 @@ asyncio.run(main())
         pytest.skip("the system does not say how much memory a process has")
 
     def resident_kib(option: str) -> int:
-        said = subprocess.run(
-            [sys.executable, "-c", program, option],
-            check=True,
-            capture_output=True,
-            text=True,
-            cwd=Path(__file__).parents[4],
-        )
-        return int(said.stdout)
+        return int(output_of(sys.executable, "-c", program, option, cwd=Path(__file__).parents[4]))
 
     more = min(resident_kib("on") for _ in range(3)) - min(resident_kib("off") for _ in range(3))
     assert more * 1024 <= stated("http-memory")

@@ -94,18 +94,6 @@ def replacement(place: SegmentDirectory, old: list[LogSegment]) -> list[LogSegme
     return new
 
 
-def test_segment_replacement_is_atomic_for_readers() -> None:
-    files = MemoryFiles()
-    place = directory(files)
-    old = filled(place, range(4), range(4, 8), range(8, 12), range(12, 16))
-
-    gone = place.replace(replacement(place, old), old)
-
-    assert (0, 8) == place.segments.base_offsets
-    assert [4, 12] == [segment.base_offset for segment in gone]
-    assert list(range(0, 16, 2)) == offsets_in(files)
-
-
 def test_segment_deleted_meanwhile_is_not_replaced() -> None:
     files = MemoryFiles()
     place = directory(files)
@@ -162,18 +150,6 @@ def overflowed(place: SegmentDirectory) -> LogSegment:
         segment.log.append(padded_batch(offset))
     segment.flush()
     return segment
-
-
-def test_segment_whose_offsets_do_not_fit_is_split() -> None:
-    files = MemoryFiles()
-    place = directory(files)
-
-    result = place.split_overflowed_segment(overflowed(place))
-
-    assert (0, FAR) == place.segments.base_offsets
-    assert [] == result.deleted_segments
-    assert [0, 1, 2, 3, FAR, FAR + 1] == offsets_in(files)
-    assert [0, FAR] == [segment.base_offset for segment in result.new_segments]
 
 
 def test_segment_whose_offsets_fit_is_not_split() -> None:

@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 from barnabas.protocol.records.batch import RecordBatch, build_batch, read_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.producers.entry import (
-    SENTINEL,
     BatchMetadata,
     ProducerStateEntry,
-    VerificationGuard,
     VerificationStateEntry,
 )
 
@@ -28,14 +26,6 @@ def entry_with(*sequences: int, epoch: int = 0) -> ProducerStateEntry:
     for sequence in sequences:
         entry.add_batch(epoch, sequence, 100 + sequence, 0, timestamp=sequence)
     return entry
-
-
-def test_unknown_producer_has_no_sequences() -> None:
-    entry = ProducerStateEntry(1)
-
-    assert entry.is_empty
-    assert (-1, -1) == (entry.first_seq, entry.last_seq)
-    assert (-1, 0) == (entry.last_data_offset, entry.last_offset_delta)
 
 
 @pytest.mark.parametrize(
@@ -56,15 +46,6 @@ def test_earlier_batches_are_restored_only_if_the_last_one_matches(
     mine.recall_batches(known)
 
     assert recalled == [metadata.last_seq for metadata in mine.batch_metadata]
-
-
-def test_new_producer_epoch_forgets_the_batches() -> None:
-    entry = entry_with(0, 1)
-
-    entry.add_batch(1, 0, 110, 0, timestamp=9)
-
-    assert [BatchMetadata(0, 110, 0, 9)] == entry.batch_metadata
-    assert (1, 9) == (entry.producer_epoch, entry.last_timestamp)
 
 
 @pytest.mark.parametrize(("epoch", "sequences"), [(0, [2, 3, 4, 5, 6]), (2, [4, 5, 6])])
@@ -114,17 +95,6 @@ def test_first_sequence_is_computed_from_the_last(sequence: int, count: int) -> 
 
     assert sequence == entry.first_seq
     assert entry.find_duplicate_batch(sent) is not None
-
-
-def test_verification_guard_verifies_only_itself() -> None:
-    guard, other = VerificationGuard(), VerificationGuard()
-
-    assert guard.verify(guard)
-    assert not guard.verify(other)
-    assert not guard.verify(SENTINEL)
-    assert not SENTINEL.verify(SENTINEL)
-    assert guard != other
-    assert 2 == len({guard, guard, other})
 
 
 @pytest.mark.parametrize(

@@ -152,6 +152,18 @@ def overflowed(place: SegmentDirectory) -> LogSegment:
     return segment
 
 
+def test_segment_whose_offsets_do_not_fit_is_split() -> None:
+    files = MemoryFiles()
+    place = directory(files)
+
+    result = place.split_overflowed_segment(overflowed(place))
+
+    assert (0, FAR) == place.segments.base_offsets
+    assert [] == result.deleted_segments
+    assert [0, 1, 2, 3, FAR, FAR + 1] == offsets_in(files)
+    assert [0, FAR] == [segment.base_offset for segment in result.new_segments]
+
+
 def test_segment_whose_offsets_fit_is_not_split() -> None:
     place = directory(MemoryFiles())
     (segment,) = filled(place, range(4))

@@ -190,17 +190,6 @@ def test_segment_moves_with_its_directory() -> None:
     assert [0, 12, 300] == sorted(files.size(moved / name) for name in files.names(moved))
 
 
-def test_compacted_segment_files_get_the_modification_time_of_their_source() -> None:
-    files = MemoryFiles()
-    segment = open_segment(files=files)
-    append_padded(segment, range(1))
-
-    segment.set_last_modified(12_345)
-
-    assert 12_345 == segment.last_modified()
-    assert {12_345} == {files.modified_ms(DIRECTORY / name) for name in files.names(DIRECTORY)}
-
-
 def test_batches_are_copied_from_another_file_while_their_offsets_fit() -> None:
     source = open_segment()
     far = 2**31 + 10

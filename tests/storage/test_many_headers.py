@@ -1,7 +1,3 @@
-"""
-Readers that need no headers make no object for each of them.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,7 +1,3 @@
-"""
-The simulated disks fail and crash as they claim.
-"""
-
 from __future__ import annotations
 
 import errno

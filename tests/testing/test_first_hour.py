@@ -1,7 +1,3 @@
-"""
-Mistakes and short forms of a first test.
-"""
-
 from __future__ import annotations
 
 import importlib

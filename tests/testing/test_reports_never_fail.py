@@ -1,7 +1,3 @@
-"""
-Reports of failing tests: whatever is in the broker or wrong with it, they are made.
-"""
-
 from __future__ import annotations
 
 import asyncio

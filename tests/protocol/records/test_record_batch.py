@@ -1,7 +1,3 @@
-"""
-Record batches: every field where Kafka has it, and nothing changed that need not change.
-"""
-
 from __future__ import annotations
 
 import pytest

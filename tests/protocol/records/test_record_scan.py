@@ -1,7 +1,3 @@
-"""
-The scan of produced records: what Kafka finds, in whatever pieces the records come.
-"""
-
 from __future__ import annotations
 
 import os
@@ -299,14 +295,6 @@ def test_malformed_record_is_reported_with_the_reason(
     if not behind:
         assert reason == scan.malformed
         assert (0 if "left" not in reason else 1) == scan.count
-
-
-def test_any_negative_length_means_null(scanning: ModuleType) -> None:
-    payload = body("00 00 00 09 05 02 02 68 ff7f")
-
-    scan = walked(scanning, payload, 1)
-
-    assert ("", 1) == (scan.malformed, scan.null_keys)
 
 
 # Pieces.

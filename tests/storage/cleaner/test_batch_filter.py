@@ -1,7 +1,3 @@
-"""
-What becomes of a batch, to the byte.
-"""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,7 +1,3 @@
-"""
-Cleaning whole logs: what is left, when it is cut off, and when something fails.
-"""
-
 from __future__ import annotations
 
 import errno

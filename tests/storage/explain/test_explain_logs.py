@@ -1,7 +1,3 @@
-"""
-Opening logs to look at them, whatever happens to their files meanwhile.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path

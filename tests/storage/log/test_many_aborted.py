@@ -1,7 +1,3 @@
-"""
-Reads of committed records where very many transactions were aborted.
-"""
-
 from __future__ import annotations
 
 import pytest

@@ -1,7 +1,3 @@
-"""
-Memory of a lookup by time in a batch that is large, or expands to very much.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Callable

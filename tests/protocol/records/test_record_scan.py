@@ -121,6 +121,17 @@ def test_negative_record_count_is_an_error(scanning: ModuleType) -> None:
     assert "a batch cannot have -1 records" == walked(scanning, b"", -1).malformed
 
 
+@pytest.mark.parametrize("timestamps", [(-1,), (-7,), (-1, -7, -2)])
+def test_records_without_timestamps_have_no_max_timestamp(
+    scanning: ModuleType, timestamps: tuple[int, ...]
+) -> None:
+    payload = payload_of(*(record(i, timestamp) for i, timestamp in enumerate(timestamps)))
+
+    scan = walked(scanning, payload, len(timestamps))
+
+    assert (-1, -1) == (scan.max_timestamp, scan.max_timestamp_index)
+
+
 def test_many_records_are_scanned_across_windows(scanning: ModuleType) -> None:
     records = [
         Record(i, NOW + 3 * i, b"%d" % i, b"v" * (i % 300), (Header("h", b""),) * (i % 3))

@@ -51,6 +51,16 @@ def test_last_slot_is_reserved_for_the_final_entry() -> None:
     assert TimestampOffset(300, 103) == index.last_entry
 
 
+def test_final_entry_fits_after_segment_index_bytes_was_lowered() -> None:
+    index = index_with((100, 101), (200, 102), (300, 103))
+    index.resize(0)
+
+    index.maybe_append(400, 104, skip_full_check=True)
+
+    assert [101, 102, 103, 104] == [index.entry(slot).offset for slot in range(index.entries)]
+    assert 48 == index.length
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [

@@ -243,7 +243,7 @@ def test_truncation_from_the_start_moves_the_first_leader_epoch(changes: Entries
     cache = cache_of()
     for change in changes:
         cache.assign(*change)
-    before = [tuple(entry) for entry in cache.entries]
+    before = [(entry.epoch, entry.start_offset) for entry in cache.entries]
 
     cache.truncate_from_start_async_flush(at)
 

@@ -18,7 +18,6 @@ from barnabas.protocol.errors import (
 from barnabas.protocol.records.batch import (
     ATTRIBUTES_AT,
     HEADER_SIZE,
-    BatchOptions,
     RecordBatch,
     TimestampType,
     build_batch,
@@ -462,7 +461,7 @@ def test_rebuild_preserves_records(
     target: CompressionType | None,
     offset: int,
 ) -> None:
-    producer: BatchOptions = {"producer_id": 5, "producer_epoch": 2, "base_sequence": 9}
+    producer: dict[str, Any] = {"producer_id": 5, "producer_epoch": 2, "base_sequence": 9}
     data = build_batch(records, compression=source, **producer)
 
     batch, info = validate(

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from barnabas.protocol.records.batch import RecordBatch, build_batch, read_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.producers.entry import (
+    SENTINEL,
     BatchMetadata,
     ProducerStateEntry,
+    VerificationGuard,
     VerificationStateEntry,
 )
 
@@ -95,6 +97,17 @@ def test_first_sequence_is_computed_from_the_last(sequence: int, count: int) -> 
 
     assert sequence == entry.first_seq
     assert entry.find_duplicate_batch(sent) is not None
+
+
+def test_verification_guard_verifies_only_itself() -> None:
+    guard, other = VerificationGuard(), VerificationGuard()
+
+    assert guard.verify(guard)
+    assert not guard.verify(other)
+    assert not guard.verify(SENTINEL)
+    assert not SENTINEL.verify(SENTINEL)
+    assert guard != other
+    assert 2 == len({guard, guard, other})
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.compression import CompressionType
 from barnabas.storage.errors import CorruptRecord, KafkaError, KafkaStorageError
+from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.segment.records import (
     BatchHeader,
@@ -305,6 +306,22 @@ def test_slice_is_read_later() -> None:
 def test_slice_beyond_the_file_is_an_error(position: int, size: int) -> None:
     with pytest.raises(ValueError, match=r"Slice from position|Invalid size"):
         records_of(padded_batch(0), padded_batch(1)).slice(position, size)
+
+
+@pytest.mark.scenario(54)
+def test_slice_outlives_its_file(tmp_path: Path) -> None:
+    """
+    Retention may remove a segment that is being sent.
+    """
+    records = FileRecords.open(DiskFiles(), tmp_path / "0.log")
+    records.append(padded_batch(0))
+    slice_ = records.slice(0, 150)
+
+    assert records.delete_if_exists()
+    del records
+
+    assert not (tmp_path / "0.log").exists()
+    assert bytes(padded_batch(0)) == bytes(slice_.read(nowait=True))
 
 
 def test_truncation_removes_whole_batches_and_returns_the_byte_count() -> None:

@@ -258,6 +258,22 @@ def test_transactions_of_records_are_reported() -> None:
     assert "It is not below the last stable offset" in undecided
 
 
+def test_open_transaction_is_reported_without_a_producer_snapshot() -> None:
+    """
+    The broker is running and has not rolled yet.
+    """
+    home = LogHome()
+    log = home.open()
+    produce(log, b"v")
+    begin_transaction(log, 9)
+    assert not [name for name in home.names() if name.endswith(".snapshot")]
+
+    report = look_at(home)
+
+    assert 1 == report.opened.log.last_stable_offset
+    assert "It is not below the last stable offset" in told(report_on_offset(report, 1))
+
+
 def test_record_older_than_retention_stays_while_its_segment_has_a_later_one() -> None:
     home = LogHome(retention_ms=1000)
     log = home.open()

@@ -273,6 +273,18 @@ def test_reload_keeps_a_state_within_the_range(state: ProducerStateManager) -> N
     assert [1] == list(state.active_producers)
 
 
+def test_later_log_start_offset_moves_the_state(state: ProducerStateManager) -> None:
+    append(state, 1, 0, transactional=True)
+    state.complete_txn(end(state, 1, 1))
+    assert 0 == first_unstable(state)
+
+    state.on_log_start_offset_incremented(30)
+
+    assert 30 == state.map_end_offset
+    assert None is first_unstable(state)
+    assert None is state.take_snapshot()
+
+
 def test_producer_state_can_be_cleared(state: ProducerStateManager, files: MemoryFiles) -> None:
     three_snapshots(state)
 

@@ -157,13 +157,13 @@ def test_recovery_adds_no_time_index_entry_for_batches_without_timestamps() -> N
 
 def test_recovery_adds_unknown_later_leader_epochs() -> None:
     files = MemoryFiles()
-    epochs = enumerate([0, 0, 2, 1, -1, 5])
+    epochs = enumerate([-1, 0, 0, 2, 1, -1, 5])
     batches = [batch_of(offset, [1], leader_epoch=epoch) for offset, epoch in epochs]
     segment = written(files, b"".join(batches))
 
     recover(segment, files)
 
-    assert [(0, 0), (2, 2), (5, 5)] == [tuple(entry) for entry in epochs_on(files).entries]
+    assert [(0, 1), (2, 3), (5, 6)] == [tuple(entry) for entry in epochs_on(files).entries]
 
 
 def test_recovery_succeeds_after_segment_index_bytes_was_lowered() -> None:

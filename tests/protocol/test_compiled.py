@@ -1,7 +1,3 @@
-"""
-Compiled modules stand for the sources that lie beside them.
-"""
-
 from __future__ import annotations
 
 import ast

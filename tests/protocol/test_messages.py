@@ -1,7 +1,3 @@
-"""
-All messages in all versions: what every one of them must be able to stand.
-"""
-
 from __future__ import annotations
 
 from typing import Any

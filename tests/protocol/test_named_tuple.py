@@ -1,7 +1,3 @@
-"""
-Named tuples that are made quickly are what those of ``typing`` are.
-"""
-
 from __future__ import annotations
 
 import copy

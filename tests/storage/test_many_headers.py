@@ -1,7 +1,3 @@
-"""
-Readers that need no headers make no object for each of them.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,7 +10,6 @@ from barnabas.protocol.records.batch import build_batch, read_batch
 from barnabas.protocol.records.record import Header, SimpleRecord
 from barnabas.protocol.records.record_headers import StoredHeaders
 from barnabas.storage.log.log import Log
-from barnabas.storage.log.offsets_by_time import MAX_TIMESTAMP
 from barnabas.storage.verify.batch import check_batch
 from tests.support.bombs import memory_below
 from tests.support.logs import config_with, new_log
@@ -31,18 +26,6 @@ def batch(codec: CompressionType = CompressionType.GZIP) -> memoryview:
     headers = (Header("", b""),) * COUNT
     record = SimpleRecord(FIRST_TIMESTAMP, b"key", b"value", headers)
     return memoryview(build_batch([record], compression=codec))
-
-
-def look_up_a_time(log: Log) -> None:
-    found = log.fetch_offset_by_timestamp(FIRST_TIMESTAMP)
-    assert found is not None
-    assert 0 == found.offset
-
-
-def look_up_the_latest_time(log: Log) -> None:
-    found = log.fetch_offset_by_timestamp(MAX_TIMESTAMP)
-    assert found is not None
-    assert FIRST_TIMESTAMP == found.timestamp
 
 
 def walk(log: Log) -> None:
@@ -62,7 +45,7 @@ def show_the_first_headers(log: Log) -> None:
     assert [Header("", b"")] * 3 == [*record.headers[:3]]
 
 
-READERS: Final = [look_up_a_time, look_up_the_latest_time, walk, verify, show_the_first_headers]
+READERS: Final = [walk, verify, show_the_first_headers]
 
 
 @pytest.mark.parametrize("read", READERS, ids=lambda read: read.__name__)

@@ -214,6 +214,22 @@ def produce(
     return info
 
 
+def begin_transaction(
+    log: Log, producer_id: int, *, sequence: int = 0, count: int = 1
+) -> LogAppendInfo:
+    """
+    Append *count* records of a transaction, and acknowledge them.
+    """
+    return produce(
+        log,
+        *[b"v"] * count,
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=sequence,
+        is_transactional=True,
+    )
+
+
 def end_transaction(
     log: Log,
     producer_id: int,

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import logging
 import socket
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -21,6 +20,7 @@ from barnabas.testing.defaults import Config
 from barnabas.testing.disks.crashable import CrashableFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.broker_process import answers, wait_for
+from tests.support.commands import run
 
 
 def test_broker_answers_only_inside_its_context() -> None:
@@ -134,16 +134,15 @@ def test_broker_whose_topics_cannot_be_created_is_stopped() -> None:
 def test_broker_that_is_never_stopped_ends_with_its_process() -> None:
     script = "from barnabas.testing import Broker; Broker(topics={'t': 1}).start(); print('end')"
 
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = run(sys.executable, "-c", script)
 
     assert (0, "end\n", "") == (done.returncode, done.stdout, done.stderr)
 
 
-def test_two_brokers_cannot_share_a_directory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("process", [False, True])
+def test_two_brokers_cannot_share_a_directory(tmp_path: Path, process: bool) -> None:
     with Broker(tmp_path), pytest.raises(StartFailed, match="lock"):
-        Broker(tmp_path).start()
+        Broker(tmp_path, process=process).start()
 
 
 @pytest.mark.parametrize(

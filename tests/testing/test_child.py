@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.testing import Broker, BrokerDied, InvalidConfig, StartFailed, UnknownTopic
+from barnabas.testing import Broker, BrokerDied, InvalidConfig, UnknownTopic
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.hosts.child import ChildHost
 from tests.support.broker_process import answers
@@ -79,8 +79,3 @@ def test_dead_child_process_is_reported_and_can_be_restarted(tmp_path: Path) -> 
 
         broker.restart()
         assert [b"one"] == [record.value for record in broker.topic("orders").records()]
-
-
-def test_directory_in_use_is_refused(tmp_path: Path) -> None:
-    with Broker(tmp_path), pytest.raises(StartFailed, match="lock"):
-        Broker(tmp_path, process=True).start()

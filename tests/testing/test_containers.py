@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 
 from barnabas.testing import Broker, InvalidTopic
 from tests.support.broker_process import free_port
-
-PATIENCE = 60
+from tests.support.commands import output_of
 
 
 def test_missing_library_is_reported_with_its_install_command() -> None:
@@ -20,15 +18,7 @@ def test_missing_library_is_reported_with_its_install_command() -> None:
         "except ImportError as error:\n"
         "    print(error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=PATIENCE,
-    )
-
-    assert "pip install 'barnabas[testcontainers]'" in done.stdout
+    assert "pip install 'barnabas[testcontainers]'" in output_of(sys.executable, "-c", program)
 
 
 @pytest.mark.interop

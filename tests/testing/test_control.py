@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 from base64 import b64encode
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from barnabas.testing import Broker
 from barnabas.testing.control.api import OPERATIONS
 from barnabas.testing.defaults import DEFAULTS
 from tests.support.broker_process import answers, wait_for
+from tests.support.commands import BARNABAS, output_of, run
 from tests.support.control_client import JSON, Control, ControlledBroker
 from tests.support.maven import PrerequisiteMissing
 
@@ -746,13 +746,7 @@ def refused(*arguments: str) -> str:
     The error of a misused command. It runs in a process because it changes logging and garbage
     collection.
     """
-    done = subprocess.run(
-        [sys.executable, "-m", "barnabas.server", "serve", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run(*BARNABAS, "serve", *arguments)
     assert (EXIT_USAGE, "") == (done.returncode, done.stdout)
     return done.stderr
 
@@ -802,9 +796,7 @@ def test_missing_extra_is_reported_with_its_install_command() -> None:
         " sys.exit(main(['serve', '--test-control', '0']))"
     )
 
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = run(sys.executable, "-c", program)
 
     assert EXIT_USAGE == done.returncode
     assert "uvicorn cannot be found: pip install 'barnabas[http]'" in done.stderr
@@ -818,17 +810,12 @@ def test_documented_commands_work(running: ControlledBroker, control: Control) -
         raise PrerequisiteMissing("no curl on the path")
     (commands,) = re.findall(r"```sh\n(json=.*?)```", PAGE, re.DOTALL)
 
-    done = subprocess.run(
-        ["bash", "-e", "-c", commands.replace("curl ", "curl --silent --fail-with-body ")],
+    said = output_of(
+        *("bash", "-e", "-c", commands.replace("curl ", "curl --silent --fail-with-body ")),
         env=os.environ | {"control": running.url},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
     )
 
-    assert 0 == done.returncode, done.stdout + done.stderr
-    assert {"records": [], "next": None} == json.loads(done.stdout.splitlines()[-1])
+    assert {"records": [], "next": None} == json.loads(said.splitlines()[-1])
     assert ["Produce"] == [fault["api"] for fault in control.get("/v1/faults")["faults"]]
 
 

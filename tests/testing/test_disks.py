@@ -1,7 +1,3 @@
-"""
-The simulated disks fail and crash as they claim.
-"""
-
 from __future__ import annotations
 
 import errno
@@ -13,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.storage.errors import KafkaStorageError
-from barnabas.storage.fs.interface import WouldBlock
 from barnabas.testing.disks.crashable import EVERYTHING, NOTHING, CrashableFiles, Crashed
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.faulty import FaultyFiles
@@ -38,61 +33,6 @@ def write(files: MemoryFiles, path: Path, data: bytes, *, sync: bool = False) ->
     file.append(data)
     if sync:
         file.sync()
-
-
-def test_memory_file_returns_what_was_written() -> None:
-    files = on(MemoryFiles())
-    file = files.open(A)
-
-    file.append(b"abc")
-    file.write_at(5, b"f")
-    file.truncate(6)
-
-    assert b"abc\0\0f" == file.read(0, 100) == files.read_bytes(A)
-    assert b"c\0" == file.read(2, 2)
-    assert 6 == file.size() == files.size(A)
-
-
-def test_memory_map_is_live_and_its_old_views_survive_a_resize() -> None:
-    mapped = on(MemoryFiles()).map(A, 8)
-    before = mapped.view
-
-    mapped.put(0, b"abcd")
-    mapped.resize(4)
-
-    assert mapped.created
-    assert b"abcd\0\0\0\0" == bytes(before)
-    assert b"abcd" == bytes(mapped.view)
-
-
-def test_missing_file_raises_file_not_found_for_queries_and_storage_errors_for_writes() -> None:
-    files = on(MemoryFiles())
-
-    for question in (
-        lambda: files.open(A, create=False),
-        lambda: files.map(A, None),
-        lambda: files.read_bytes(A),
-        lambda: files.size(A),
-        lambda: files.modified_ms(A),
-        lambda: files.names(B),
-    ):
-        with pytest.raises(FileNotFoundError):
-            question()
-    with pytest.raises(KafkaStorageError):
-        files.rename(A, B)
-    with pytest.raises(KafkaStorageError):
-        files.open(Path("/nowhere/a"))
-    assert not files.remove(A)
-
-
-def test_nonblocking_read_of_cold_pages_raises_would_block() -> None:
-    files = on(MemoryFiles())
-    write(files, A, b"abc")
-    files.is_cold = True
-
-    with pytest.raises(WouldBlock):
-        files.open(A).read(0, 3, nowait=True)
-    assert b"abc" == files.open(A).read(0, 3)
 
 
 def test_operations_are_recorded_in_order() -> None:

@@ -1,7 +1,3 @@
-"""
-``docs/testing.md``: the examples run, and the tables match the code.
-"""
-
 from __future__ import annotations
 
 import re

@@ -1,14 +1,8 @@
-"""
-Mistakes and short forms of a first test.
-"""
-
 from __future__ import annotations
 
 import importlib
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import kafka  # type: ignore[import-untyped]  # the library has no type hints
@@ -17,7 +11,7 @@ import pytest
 import barnabas.testing
 from barnabas.testing import Broker, InvalidConfig
 from barnabas.testing import errors as kit_errors
-from tests.support.examples import PLUGIN
+from tests.support.examples import run_pytest
 
 
 @pytest.mark.parametrize("topics", [["orders"], ("orders",), {"orders"}, {"orders": 1}])
@@ -82,19 +76,13 @@ def test_modules_that_raise_errors_of_the_kit_leave_out_their_frames() -> None:
     "failing", ["topic('odrers').records()", "wait_until(lambda: 0, seconds=0)"]
 )
 def test_failure_report_fits_one_screen_and_repeats_nothing(tmp_path: Path, failing: str) -> None:
-    (tmp_path / "test_it.py").write_text(
+    done = run_pytest(
+        tmp_path,
         "def test_it(kafka_broker):\n"
         "    kafka_broker.topic('orders').create().append(map(str, range(30)))\n"
-        f"    kafka_broker.{failing}\n"
-    )
-    command = [sys.executable, "-m", "pytest", "-q", "--color=no", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [*command, *PLUGIN, str(tmp_path)],
+        f"    kafka_broker.{failing}\n",
         # With CI pytest repeats whole messages in its last lines.
         env={name: value for name, value in os.environ.items() if name != "CI"},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     lines = done.stdout.splitlines()
     assert done.returncode == 1, done.stdout

@@ -1,7 +1,3 @@
-"""
-Members of groups of all types, as a test sees them.
-"""
-
 from __future__ import annotations
 
 import asyncio

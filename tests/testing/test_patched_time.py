@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ import pytest
 from barnabas.storage import clock as clocks
 from barnabas.testing import Broker, WaitTimeout
 from barnabas.testing.real_time import real_ms
+from tests.support.commands import output_of
 from tests.support.server import batch, produce_request
 from tests.support.wire_client import WireClient
 
@@ -103,7 +103,7 @@ def true_ms() -> int:
     The time of the machine, which no library reaches in another process.
     """
     command = [sys.executable, "-S", "-c", "import time; print(time.time_ns() // 1_000_000)"]
-    return int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    return int(output_of(*command))
 
 
 @pytest.mark.parametrize("process", [False, True])
@@ -186,14 +186,7 @@ with mock.patch("time.monotonic", lambda: 5.0), Broker(topics={"orders": 1}) as 
 loop.close()
 print("done")
 """
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert "done\n" == done.stdout, done.stderr
+    assert "done\n" == output_of(sys.executable, "-W", "ignore", "-c", script)
 
 
 def test_only_one_module_of_the_broker_imports_time() -> None:

@@ -3,36 +3,20 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.support.examples import PLUGIN
+from tests.support.commands import output_of
+from tests.support.examples import run_pytest
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """
-    Runs pytest on a file with the given text, in a directory of its own.
-    """
-
-    def run(tests: str, *options: str, ini: str = "") -> subprocess.CompletedProcess[str]:
-        (tmp_path / "test_it.py").write_text(tests)
-        settings = "[pytest]\nasyncio_default_fixture_loop_scope = function\n"
-        (tmp_path / "pytest.ini").write_text(settings + ini)
-        command = [sys.executable, "-m", "pytest", "-q", "--color=no", "-p", "no:cacheprovider"]
-        return subprocess.run(
-            [*command, *PLUGIN, *options],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-    return run
+    return partial(run_pytest, tmp_path)
 
 
 def test_each_test_has_its_own_broker_besides_the_shared_one(run: Run) -> None:
@@ -193,12 +177,7 @@ import barnabas.testing.pytest_plugin
 print(1000 * (time.process_time() - began))
 print(*(set(sys.modules) - before))
 """
-    runs = [
-        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-        for _ in range(5)
-    ]
+    runs = [output_of(sys.executable, "-c", script).split() for _ in range(5)]
 
-    assert min(float(run.stdout.split()[0]) for run in runs) < 10
-    assert {"barnabas", "barnabas.testing", "barnabas.testing.pytest_plugin"} == set(
-        runs[0].stdout.split()[1:]
-    )
+    assert min(float(run[0]) for run in runs) < 10
+    assert {"barnabas", "barnabas.testing", "barnabas.testing.pytest_plugin"} == set(runs[0][1:])

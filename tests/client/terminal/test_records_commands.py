@@ -1,7 +1,3 @@
-"""
-``produce`` and ``consume`` against records that the test knows.
-"""
-
 from __future__ import annotations
 
 import base64

@@ -9,11 +9,8 @@ from barnabas.protocol.codec.primitives import (
     compact_length,
     read_compact_length,
     read_uvarint,
-    skip_tagged_fields,
-    string_length,
     uvarint,
 )
-from barnabas.protocol.codec.uuids import uuid_from
 from barnabas.protocol.errors import DecodeError
 
 UVARINT_BYTES = [
@@ -83,21 +80,3 @@ def test_uvarint_is_decoded_as_in_kafka(encoded: str, value: int) -> None:
 def test_uvarint_of_more_than_five_bytes_is_refused() -> None:
     with pytest.raises(DecodeError, match="the varint before byte 5 does not end"):
         read_uvarint(b"\x80\x80\x80\x80\x80\x00", 0)
-
-
-def test_compact_string_length_is_the_length_plus_one() -> None:
-    assert b"\x01" == string_length(0)
-    assert b"\x80\x80\x02" == string_length(32767)
-    with pytest.raises(ValueError, match="a string of 32768 bytes is too long"):
-        string_length(32768)
-
-
-def test_tagged_field_section_is_skipped() -> None:
-    assert 1 == skip_tagged_fields(b"\x00", 0)
-    assert 6 == skip_tagged_fields(bytes.fromhex("02 0000 0501 ff"), 0)
-    with pytest.raises(DecodeError, match="tagged field 5 ends after the data"):
-        skip_tagged_fields(bytes.fromhex("02 0000 0502 ff"), 0)
-
-
-def test_uuid_is_encoded_most_significant_byte_first() -> None:
-    assert "00010203-0405-0607-0809-0a0b0c0d0e0f" == str(uuid_from(bytes(range(16))))

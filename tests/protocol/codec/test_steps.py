@@ -1,7 +1,3 @@
-"""
-A message that is read and written in steps is the one that is read and written at once.
-"""
-
 from __future__ import annotations
 
 import re

@@ -1,7 +1,3 @@
-"""
-The codecs: what Kafka writes, all that Kafka reads, and clean errors for the rest.
-"""
-
 from __future__ import annotations
 
 import contextlib

@@ -1,7 +1,3 @@
-"""
-The hot codecs read and write what the general codec does, in every version.
-"""
-
 from __future__ import annotations
 
 import struct

@@ -1,7 +1,3 @@
-"""
-Headers are copied as they are stored, unless Kafka would write them in another way.
-"""
-
 from __future__ import annotations
 
 import random

@@ -1,7 +1,3 @@
-"""
-Record batches: every field where Kafka has it, and nothing changed that need not change.
-"""
-
 from __future__ import annotations
 
 import pytest
@@ -14,7 +10,6 @@ from barnabas.protocol.records.batch import (
     MAGIC_AT,
     RecordBatch,
     TimestampType,
-    assign,
     batches,
     build_batch,
     build_batch_with_offsets,
@@ -79,40 +74,12 @@ def test_header_fields_are_read_from_kafkas_positions() -> None:
     assert [Record(i, *record) for i, record in enumerate(THREE)] == list(batch.records())
 
 
-@pytest.mark.scenario(2)
-def test_assigning_offset_and_leader_epoch_keeps_the_checksum() -> None:
-    data = bytearray(b"xyz" + THREE_RECORDS)
-
-    assign(memoryview(data), 3, 100, 7)
-
-    expected = bytes.fromhex("0000000000000064 00000055 00000007") + THREE_RECORDS[16:]
-    assert b"xyz" + expected == data
-    batch = read_batch(memoryview(data), 3)
-    assert (100, 102, 7) == (batch.base_offset, batch.last_offset, batch.partition_leader_epoch)
-    assert batch.is_valid()
-
-
 def test_a_batch_of_another_version_is_refused() -> None:
     data = bytearray(THREE_RECORDS)
     data[MAGIC_AT] = 3
 
     with pytest.raises(CorruptMessage, match="magic 3"):
         read_batch(memoryview(data))
-
-
-@pytest.mark.scenario(3)
-def test_log_append_time_is_written_into_the_header() -> None:
-    data = build_batch([SimpleRecord(1700000000000, b"k", b"v")])
-    view = memoryview(data)
-    assert 0xE99B8DD8 == read_batch(view).crc
-
-    set_max_timestamp(view, 0, TimestampType.LOG_APPEND_TIME, 1800000000000)
-
-    batch = read_batch(view)
-    assert (0x0008, 2770627671) == (batch.attributes, batch.crc)
-    assert (1700000000000, 1800000000000) == (batch.base_timestamp, batch.max_timestamp)
-    assert batch.is_valid()
-    assert [1800000000000] == [record.timestamp for record in batch.records()]
 
 
 def test_correct_header_is_not_rewritten() -> None:

@@ -1,7 +1,3 @@
-"""
-Outlines of records, beside the objects of the same records.
-"""
-
 from __future__ import annotations
 
 from typing import Any

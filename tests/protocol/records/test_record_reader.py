@@ -1,7 +1,3 @@
-"""
-The reader of records one by one, as Python and compiled, beside the scan of produced batches.
-"""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,13 +1,9 @@
-"""
-The scan of produced records: what Kafka finds, in whatever pieces the records come.
-"""
-
 from __future__ import annotations
 
 import os
 import random
 from collections.abc import Iterator
-from itertools import pairwise, product
+from itertools import pairwise
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -104,32 +100,11 @@ def test_scan_summarises_a_valid_batch(scanning: ModuleType) -> None:
     assert scan.done
 
 
-@pytest.mark.parametrize("offsets", [(1, 2), (0, 2), (0, 0), (-1, 0)])
-def test_nonconsecutive_offset_deltas_are_reported(
-    scanning: ModuleType, offsets: tuple[int, int]
-) -> None:
-    scan = walked(scanning, payload_of(*(record(offset) for offset in offsets)), 2)
-
-    assert not scan.malformed
-    assert not scan.consecutive
-
-
 def check_order(scan: Any, offset_deltas: list[int]) -> None:
     ascending = all(one < other for one, other in pairwise([-1, *offset_deltas]))
     assert ascending is scan.ascending, offset_deltas
     if ascending:
         assert [-1, *offset_deltas][-1] == scan.last_offset_delta, offset_deltas
-
-
-@pytest.mark.parametrize("count", range(5))
-def test_decreasing_offset_deltas_are_reported(scanning: ModuleType, count: int) -> None:
-    """
-    Compaction leaves gaps, but never reorders records.
-    """
-    for offset_deltas in product(range(-1, 5), repeat=count):
-        payload = payload_of(*(record(offset) for offset in offset_deltas))
-
-        check_order(walked(scanning, payload, count), list(offset_deltas))
 
 
 def test_batch_without_records_is_not_examined(scanning: ModuleType) -> None:
@@ -331,34 +306,6 @@ def test_malformed_record_is_reported_with_the_reason(
     if not behind:
         assert reason == scan.malformed
         assert (0 if "left" not in reason else 1) == scan.count
-
-
-def test_any_negative_length_means_null(scanning: ModuleType) -> None:
-    payload = body("00 00 00 09 05 02 02 68 ff7f")
-
-    scan = walked(scanning, payload, 1)
-
-    assert ("", 1) == (scan.malformed, scan.null_keys)
-
-
-def test_lengths_within_a_record_may_go_unchecked(scanning: ModuleType) -> None:
-    """
-    Kafka does not compare them with the record length in a compressed batch that it stores
-    unchanged.
-    """
-    for payload in (b"\x0e" + bytes.fromhex(GOOD), b"\x7f" + bytes.fromhex(GOOD)):
-        assert walked(scanning, payload, 1).malformed
-        assert "" == walked(scanning, payload, 1, exact=False).malformed
-    assert walked(scanning, body(GOOD)[:-1], 1, exact=False).malformed
-
-
-def test_truncated_records_are_detected_at_every_length(scanning: ModuleType) -> None:
-    payload = payload_of(
-        record(0), Record(1, NOW + 300, b"k" * 70, b"v" * 300, (Header("h" * 80, b"x" * 90),))
-    )
-    for kept in range(len(payload)):
-        for exact in (True, False):
-            assert walked(scanning, payload[:kept], 2, exact=exact).malformed
 
 
 # Pieces.

@@ -1,7 +1,3 @@
-"""
-Where the parts of records are, against records that were built.
-"""
-
 from __future__ import annotations
 
 from types import ModuleType

@@ -1,7 +1,3 @@
-"""
-Records of a compressed batch are read in pieces, in little memory, and like those in one piece.
-"""
-
 from __future__ import annotations
 
 import random

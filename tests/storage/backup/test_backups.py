@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -166,16 +165,6 @@ def test_leftovers_of_an_interrupted_backup_are_removed(
     backup = back_up([data], tmp_path / "to", clock)
 
     assert "file" not in names(backup.path / "data")
-
-
-def test_backup_fails_if_the_broker_is_started_meanwhile(
-    data: Path, tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers: Iterator[bool] = iter([False, True])
-    monkeypatch.setattr(backups, "is_served", lambda _: next(answers))
-
-    with pytest.raises(BackupFailed, match="was started or stopped meanwhile"):
-        back_up([data], tmp_path / "to", clock)
 
 
 def test_only_one_backup_runs_at_a_time(data: Path, tmp_path: Path, clock: ManualClock) -> None:

@@ -1,7 +1,3 @@
-"""
-What becomes of a batch, to the byte.
-"""
-
 from __future__ import annotations
 
 from typing import Any
@@ -147,14 +143,6 @@ def test_retained_empty_batch_has_neither_codec_nor_delete_horizon() -> None:
     assert (0, None, True) == (header.codec, header.delete_horizon_ms, header.is_transactional)
     assert (1, FIRST + 9) == (header.timestamp_type, header.max_timestamp)
     assert (12, 2) == (header.last_offset, header.last_sequence)
-
-
-def test_last_batch_of_a_cleaning_retains_its_header() -> None:
-    keys = {b"a": 50, b"b": 50, b"c": 50}
-    without_producer = three_records(producer_id=-1, producer_epoch=-1, base_sequence=-1)
-
-    assert 61 == len(Filter(keys, end_offset=13).run(without_producer))
-    assert b"" == Filter(keys, end_offset=14).run(without_producer)
 
 
 def test_fully_retained_batches_are_copied_in_contiguous_pieces() -> None:
@@ -330,15 +318,6 @@ def test_last_marker_of_a_producer_retains_its_header() -> None:
     assert b"" == test.run(three_records(base_offset=8, is_transactional=True))
     test.filter.last_records = {4000: LastRecord(None, 1)}
     assert b"" == test.run(header.data)
-
-
-def test_commit_marker_is_removed_only_after_its_data() -> None:
-    data = three_records(is_transactional=True)
-    commit = marker(ControlRecordType.COMMIT, 13)
-    test = Filter()
-
-    assert bytes(commit) == test.run(data, commit)[-78:]
-    assert 81 == len(test.run(commit))
 
 
 def test_control_records_other_than_markers_are_retained() -> None:

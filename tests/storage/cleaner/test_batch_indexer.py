@@ -10,7 +10,7 @@ from barnabas.protocol.records.control import ControlRecordType, EndTransactionM
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.cleaner.batch_filter import RECORDS_PER_STEP
 from barnabas.storage.cleaner.batch_indexer import BatchIndexer
-from barnabas.storage.cleaner.offset_map import BYTES_PER_ENTRY, NOT_FOUND, OffsetMap
+from barnabas.storage.cleaner.offset_map import BYTES_PER_ENTRY, OffsetMap
 from barnabas.storage.cleaner.stats import CleanerStats
 from barnabas.storage.cleaner.transactions import CleanedTransactionMetadata
 from barnabas.storage.index.txn_index import AbortedTxn
@@ -58,17 +58,6 @@ def test_indexer_reads_keys_of_batches_in_every_codec(codec: CompressionType) ->
     assert len(first) + len(second) == test.stats.map_bytes_read
 
 
-def test_batches_below_the_start_offset_are_read_but_not_indexed() -> None:
-    test = Indexer(start_offset=3)
-
-    test.take_in(batch_of(b"a", b"b"))
-    assert (0, -1) == (test.offset_map.size, test.offset_map.latest_offset)
-
-    test.take_in(batch_of(b"a", b"b", base_offset=2))
-    assert (1, 3) == (test.offset_map.size, test.offset_map.latest_offset)
-    assert (NOT_FOUND, 3) == (test.offset_map.get(b"a"), test.offset_map.get(b"b"))
-
-
 def test_aborted_data_and_markers_are_counted_but_add_no_keys() -> None:
     test = Indexer()
     test.transactions.add_aborted_transactions([AbortedTxn(7, 0, 2, 3)])
@@ -82,15 +71,6 @@ def test_aborted_data_and_markers_are_counted_but_add_no_keys() -> None:
     assert (0, 2) == (test.offset_map.size, test.offset_map.latest_offset)
     assert 3 == test.stats.map_messages_read
     assert len(data) + len(marker) == test.stats.map_bytes_read
-
-
-def test_indexing_ends_at_a_batch_that_does_not_fit_into_the_map() -> None:
-    test = Indexer(most_keys=2)
-
-    assert [True, False] == test.take_in(batch_of(b"a"), batch_of(b"b", b"c", base_offset=1))
-
-    assert (2, 1) == (test.offset_map.size, test.offset_map.latest_offset)
-    assert 2 == test.stats.map_messages_read
 
 
 def test_indexing_a_large_batch_yields_to_other_threads() -> None:

@@ -1,7 +1,3 @@
-"""
-Cleaning whole logs: what is left, when it is cut off, and when something fails.
-"""
-
 from __future__ import annotations
 
 import errno
@@ -28,13 +24,12 @@ from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.disks.crashable import CrashableFiles, Crashed
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.memory import MemoryFiles
-from tests.support.cleaning import clean, new_cleaner, pairs, put
+from tests.support.cleaning import clean, new_cleaner, put
 from tests.support.clock import StillClock
 from tests.support.logs import (
     DIRECTORY,
     LogHome,
     bases,
-    end_transaction,
     offsets,
     read_batches,
 )
@@ -42,7 +37,6 @@ from tests.support.random_logs import RandomLog
 from tests.support.segments import FIRST_TIMESTAMP
 
 A, B, C = KEYS = [b"a", b"b", b"c"]
-DAY_MS = 86_400_000
 STEPS = 64
 """What a cleaning of ``four_segments`` does to the disk."""
 
@@ -216,31 +210,6 @@ def test_last_batch_of_a_cleaning_retains_its_header_and_so_its_last_offset() ->
     assert end == home.open().log_end_offset
 
 
-@pytest.mark.scenario(73)
-def test_tombstone_is_readable_until_its_delete_horizon() -> None:
-    home, log = compacted()
-    put(log, (A, b"1"), (B, None), (C, b"2"))
-    put(log, (A, b"3"))
-    log.roll()
-
-    clean(log, home.clock)
-    assert [(1, B, None), (2, C, b"2"), (3, A, b"3")] == pairs(log)
-    horizon_ms = home.clock.now_ms() + DAY_MS
-    assert horizon_ms == read_batches(log)[0].delete_horizon_ms
-
-    home.clock.advance(DAY_MS - 1)
-    put(log, (b"x", b"1"))
-    log.roll()
-    clean(log, home.clock, first_dirty_offset=4)
-    assert [1, 2, 3, 4] == offsets(log)
-
-    home.clock.advance(1)
-    put(log, (b"x", b"2"))
-    log.roll()
-    clean(log, home.clock, first_dirty_offset=5)
-    assert [2, 3, 5] == offsets(log)
-
-
 @pytest.mark.scenario(74)
 def test_producer_with_only_superseded_records_continues_after_a_restart() -> None:
     home, log = compacted()
@@ -260,42 +229,6 @@ def test_producer_with_only_superseded_records_continues_after_a_restart() -> No
     log = home.open(had_clean_shutdown=False, recovery_point=0)
     info = put(log, (A, b"3"), **producer, base_sequence=2)
     assert 4 == info.first_offset
-
-
-@pytest.mark.scenario(78)
-def test_aborted_transaction_leaves_its_marker_until_the_delete_horizon() -> None:
-    home, log = compacted()
-    producer = {"producer_id": 7, "producer_epoch": 0, "is_transactional": True}
-    put(log, (A, b"old"))
-    put(log, (A, b"aborted"), (B, b"aborted"), base_sequence=0, **producer)
-    end_transaction(log, 7, commit=False)
-    log.update_high_watermark(log.log_end_offset)
-    # Later data of the producer: its marker is not the last that is known of it.
-    put(log, (C, b"1"), producer_id=7, producer_epoch=0, base_sequence=2)
-    log.roll()
-
-    clean(log, home.clock)
-    assert [(0, A, b"old"), (4, C, b"1")] == [pair for pair in pairs(log) if pair[0] != 3]
-    marker = next(batch for batch in read_batches(log) if batch.is_control)
-    assert (3, None) == (marker.base_offset, marker.delete_horizon_ms)
-    assert [7] == [txn.producer_id for txn in log.collect_aborted_transactions(0, 100)]
-
-    clean_more(home, log)
-    marker = next(batch for batch in read_batches(log) if batch.is_control)
-    assert home.clock.now_ms() + DAY_MS == marker.delete_horizon_ms
-    assert [] == log.collect_aborted_transactions(0, 100)
-
-    home.clock.advance(DAY_MS)
-    clean_more(home, log)
-    assert [0, 4] == offsets(log)[:2]
-    assert not any(batch.is_control for batch in read_batches(log))
-
-
-def clean_more(home: LogHome, log: Log) -> None:
-    dirty = log.log_end_offset
-    put(log, (b"more", b"%d" % dirty))
-    log.roll()
-    clean(log, home.clock, first_dirty_offset=dirty)
 
 
 # Its messages and metrics.

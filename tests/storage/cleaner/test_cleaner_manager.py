@@ -230,15 +230,6 @@ def test_uncleanable_log_that_cannot_be_read_adds_no_bytes_to_the_metrics(
     assert 1800 == world.manager.uncleanable_bytes(DATA)
 
 
-def test_restart_clears_the_uncleanable_mark() -> None:
-    world = CleanerWorld()
-    world.manager.mark_uncleanable(world.log(T0, 13))
-
-    world.restart()
-
-    assert world.grab() is not None
-
-
 def test_error_names_the_log_that_cannot_be_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     world = CleanerWorld()
     log = world.log(T0, 13)

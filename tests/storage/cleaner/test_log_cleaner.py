@@ -1,7 +1,3 @@
-"""
-The cleaner of a log manager, from the choice of a log to what is on the disk afterwards.
-"""
-
 from __future__ import annotations
 
 import re

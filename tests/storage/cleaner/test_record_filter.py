@@ -1,7 +1,3 @@
-"""
-Which records stay, and how their timestamps move, against objects of the same records.
-"""
-
 from __future__ import annotations
 
 from types import ModuleType

@@ -1,7 +1,3 @@
-"""
-What a start after a crash of the machine looks at again, though it was noted to be on the disk.
-"""
-
 from __future__ import annotations
 
 import pytest

@@ -1,7 +1,3 @@
-"""
-A log on a disk that fails, or on a machine that crashes, at one known step.
-"""
-
 from __future__ import annotations
 
 import errno

@@ -1,7 +1,3 @@
-"""
-What ``barnabas dump-log`` says of files that are broken: what can be read, then Kafka's words.
-"""
-
 from __future__ import annotations
 
 import struct

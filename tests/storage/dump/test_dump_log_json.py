@@ -1,7 +1,3 @@
-"""
-``barnabas dump-log --format json``: every object that it writes, and their documentation.
-"""
-
 from __future__ import annotations
 
 import re

@@ -1,7 +1,3 @@
-"""
-How ``barnabas dump-log`` reads its options: as the library of Kafka's tool does.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,7 +1,3 @@
-"""
-``barnabas dump-log`` as a process: what it costs, and how it ends when somebody ends it.
-"""
-
 from __future__ import annotations
 
 import signal

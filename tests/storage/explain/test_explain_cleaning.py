@@ -1,7 +1,3 @@
-"""
-What is said of the cleaner, held against the plan that it makes.
-"""
-
 from __future__ import annotations
 
 from typing import Any

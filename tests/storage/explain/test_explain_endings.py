@@ -1,7 +1,3 @@
-"""
-What is said of why segments ended, held against the settings that they were written with.
-"""
-
 from __future__ import annotations
 
 from typing import Any

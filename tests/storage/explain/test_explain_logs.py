@@ -1,7 +1,3 @@
-"""
-Opening logs to look at them, whatever happens to their files meanwhile.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -11,7 +7,6 @@ import pytest
 from barnabas.storage.explain.known import ExplainError, FilesChanged
 from barnabas.storage.explain.logs import ATTEMPTS, Condition, ReadOnlyLogs
 from barnabas.storage.fs.interface import File
-from barnabas.storage.readonly.overlay_files import OverlayFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.explaining import Explainer, look_at
 from tests.support.logs import LogHome, log_of, offsets
@@ -101,16 +96,3 @@ def test_log_whose_files_go_while_they_are_listed_is_reported(
 
     with pytest.raises(FilesChanged, match="The log in /data/t-0 cannot be read"):
         look_at(home)
-
-
-def test_explain_keeps_few_files_open() -> None:
-    below = MemoryFiles()
-    below.make_directory(Path("/data"))
-    paths = [Path(f"/data/{number}") for number in range(200)]
-    for path in paths:
-        below.open(path).append(b"data")
-    files = OverlayFiles(below)
-
-    for path in [*paths, *paths]:
-        assert b"data" == bytes(files.open(path, read_only=True).read(0, 10))
-        assert len(below.in_use) <= 65

@@ -1,7 +1,3 @@
-"""
-How records are found, held against the reads of the log itself.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,7 +17,6 @@ from barnabas.storage.explain.report import (
 from barnabas.storage.explain.wording.lookup import offset_sentences, time_sentences
 from barnabas.storage.explain.wording.record import record_words
 from barnabas.storage.log.fetch_isolation import FetchIsolation
-from barnabas.storage.log.log import Log
 from tests.support.bombs import bomb, memory_below
 from tests.support.explaining import look_at
 from tests.support.limits import stated
@@ -30,6 +25,7 @@ from tests.support.logs import (
     append,
     append_with_offsets,
     bases,
+    begin_transaction,
     end_transaction,
     produce,
 )
@@ -276,17 +272,6 @@ def test_open_transaction_is_reported_without_a_producer_snapshot() -> None:
 
     assert 1 == report.opened.log.last_stable_offset
     assert "It is not below the last stable offset" in told(report_on_offset(report, 1))
-
-
-def begin_transaction(log: Log, producer_id: int) -> None:
-    produce(
-        log,
-        b"v",
-        producer_id=producer_id,
-        producer_epoch=0,
-        base_sequence=0,
-        is_transactional=True,
-    )
 
 
 def test_record_older_than_retention_stays_while_its_segment_has_a_later_one() -> None:

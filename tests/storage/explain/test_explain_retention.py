@@ -1,7 +1,3 @@
-"""
-What is said of when a segment goes, held against a log that lets it go.
-"""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,7 +1,3 @@
-"""
-A group on its way along segments that are deleted.
-"""
-
 from __future__ import annotations
 
 from math import inf

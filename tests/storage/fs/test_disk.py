@@ -258,36 +258,39 @@ def test_descriptors_of_closed_and_unreferenced_files_are_released(tmp_path: Pat
     assert 0 == open_descriptors(tmp_path)
 
 
+@pytest.mark.parametrize("make", [DiskFiles, MemoryFiles])
 def test_missing_file_raises_file_not_found_for_queries_and_storage_errors_for_writes(
-    tmp_path: Path,
+    make: type[DiskFiles | MemoryFiles], tmp_path: Path
 ) -> None:
+    files = make()
+    files.make_directory(tmp_path)
     missing = tmp_path / "missing"
 
     for question in (
-        lambda: FILES.open(missing, create=False),
-        lambda: FILES.open(missing, read_only=True),
-        lambda: FILES.map(missing, None),
-        lambda: FILES.read_bytes(missing),
-        lambda: FILES.size(missing),
-        lambda: FILES.modified_ms(missing),
-        lambda: FILES.set_modified_ms(missing, 0),
-        lambda: FILES.names(missing),
+        lambda: files.open(missing, create=False),
+        lambda: files.open(missing, read_only=True),
+        lambda: files.map(missing, None),
+        lambda: files.read_bytes(missing),
+        lambda: files.size(missing),
+        lambda: files.modified_ms(missing),
+        lambda: files.set_modified_ms(missing, 0),
+        lambda: files.names(missing),
     ):
         with pytest.raises(FileNotFoundError):
             question()
     for order in (
-        lambda: FILES.rename(missing, tmp_path / "b"),
-        lambda: FILES.open(missing / "a"),
-        lambda: FILES.map(missing / "a", 8),
-        lambda: FILES.write_atomically(missing / "a", b""),
-        lambda: FILES.sync_directory(missing),
+        lambda: files.rename(missing, tmp_path / "b"),
+        lambda: files.open(missing / "a"),
+        lambda: files.map(missing / "a", 8),
+        lambda: files.write_atomically(missing / "a", b""),
+        lambda: files.sync_directory(missing),
     ):
         with pytest.raises(KafkaStorageError):
             order()
-    assert not FILES.remove(missing)
-    FILES.remove_tree(missing)
-    assert not FILES.exists(missing)
-    assert not FILES.is_directory(missing / "a")
+    assert not files.remove(missing)
+    files.remove_tree(missing)
+    assert not files.exists(missing)
+    assert not files.is_directory(missing / "a")
 
 
 def test_path_through_a_file_is_a_storage_error(tmp_path: Path) -> None:

@@ -1,7 +1,3 @@
-"""
-The file of a lock stays: brokers of either kind that start at the same time find the same one.
-"""
-
 from __future__ import annotations
 
 import os

@@ -1,7 +1,3 @@
-"""
-A process that gets no further map: the disk is well, and maps that are not used are given back.
-"""
-
 from __future__ import annotations
 
 import errno

@@ -25,14 +25,6 @@ def index_with(
     return index
 
 
-def test_offset_index_entry_is_a_relative_offset_and_a_position() -> None:
-    files = MemoryFiles()
-
-    index_with((104, 87), files=files).close()
-
-    assert bytes.fromhex("00000004 00000057") == files.read_bytes(PATH)
-
-
 def test_end_of_a_read_is_bounded_by_the_first_entry_at_or_behind_its_last_byte() -> None:
     index = index_with((104, 300), (108, 600), (110, 900), (112, 1200))
 

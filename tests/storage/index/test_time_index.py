@@ -25,22 +25,6 @@ def index_with(
     return index
 
 
-def test_time_index_entry_is_a_timestamp_and_a_relative_offset() -> None:
-    files = MemoryFiles()
-
-    index_with((300, 102), files=files).close()
-
-    assert bytes.fromhex("000000000000012c 00000002") == files.read_bytes(PATH)
-
-
-@pytest.mark.scenario(27)
-def test_only_a_later_timestamp_adds_an_entry() -> None:
-    index = index_with((-1, 100), (100, 100), (100, 101), (200, 102), (200, 103))
-
-    assert [(100, 100), (200, 102)] == [tuple(index.entry(slot)) for slot in range(index.entries)]
-    assert TimestampOffset(200, 102) == index.last_entry
-
-
 def test_neither_timestamps_nor_offsets_may_decrease() -> None:
     index = index_with((100, 105))
 
@@ -65,15 +49,6 @@ def test_last_slot_is_reserved_for_the_final_entry() -> None:
         index.maybe_append(300, 103)
     index.maybe_append(300, 103, skip_full_check=True)
     assert TimestampOffset(300, 103) == index.last_entry
-
-
-def test_time_index_of_one_slot_is_always_full() -> None:
-    """
-    Each batch then gets a segment of its own.
-    """
-    assert index_with(size=12).is_full
-    assert index_with(size=23).is_full
-    assert not index_with(size=24).is_full
 
 
 def test_final_entry_fits_after_segment_index_bytes_was_lowered() -> None:

@@ -22,7 +22,7 @@ from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.testing.disks.crashable import CrashableFiles
-from tests.support.logs import LogHome, end_transaction, produce
+from tests.support.logs import LogHome, begin_transaction, end_transaction, produce
 from tests.support.segments import aborted_txns
 
 PRODUCERS = (11, 12, 13)
@@ -103,14 +103,8 @@ class World:
             self.sent.append(Sent(first, rest[0], -1))
         elif kind == "records":
             producer_id, count = rest
-            produce(
-                self.log,
-                *[b"v"] * count,
-                producer_id=producer_id,
-                producer_epoch=0,
-                base_sequence=self._sequences[producer_id],
-                is_transactional=True,
-            )
+            sequence = self._sequences[producer_id]
+            begin_transaction(self.log, producer_id, sequence=sequence, count=count)
             self._sequences[producer_id] += count
             self.sent.append(Sent(first, count, producer_id))
         else:

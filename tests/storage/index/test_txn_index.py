@@ -68,27 +68,6 @@ def test_reopened_transaction_index_continues_after_its_last_whole_entry() -> No
     assert [FIRST, SECOND] == aborted_txns(index_with(files=files))
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "found", "complete"),
-    [
-        (0, 100, [FIRST, SECOND, THIRD], False),
-        (0, 12, [], True),
-        (0, 13, [FIRST], True),
-        (0, 32, [FIRST, SECOND], True),
-        (30, 31, [FIRST], True),
-        (31, 36, [SECOND], True),
-        (41, 60, [THIRD], False),
-        (51, 60, [], False),
-    ],
-)
-def test_collection_returns_the_aborted_transactions_that_overlap_a_read(
-    start: int, end: int, found: list[AbortedTxn], complete: bool
-) -> None:
-    index = index_with(FIRST, SECOND, THIRD)
-
-    assert (found, complete) == index.collect_aborted_txns(start, end)
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_collection_in_a_long_index_is_that_of_a_plain_list(seed: int) -> None:
     random = Random(seed)

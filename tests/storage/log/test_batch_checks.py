@@ -3,12 +3,11 @@ from __future__ import annotations
 import pytest
 
 from barnabas.protocol.compression import UnknownCompression
-from barnabas.protocol.errors import CorruptMessage, InvalidRecord, MessageTooLarge
+from barnabas.protocol.errors import CorruptMessage, InvalidRecord
 from barnabas.protocol.records.batch import RecordBatch, build_batch_with_offsets, read_batch
 from barnabas.protocol.records.record import Record
-from barnabas.storage.errors import OffsetsOutOfOrder
 from barnabas.storage.log.append_info import LogAppendInfo
-from barnabas.storage.log.batch_checks import check_batches, check_order
+from barnabas.storage.log.batch_checks import check_batches
 from barnabas.storage.producers.append_origin import AppendOrigin
 
 CLIENT = AppendOrigin.CLIENT
@@ -45,14 +44,6 @@ def test_new_append_info_has_no_offsets() -> None:
 
     assert (-1, -1, 0) == (info.first_offset, info.last_offset, info.valid_bytes)
     assert info != LogAppendInfo()
-
-
-def test_batch_larger_than_max_message_bytes_is_refused() -> None:
-    data = batch()
-
-    assert 1 == len(check(data, max_batch_size=len(data)))
-    with pytest.raises(MessageTooLarge, match="maximum configured value of"):
-        check(data, max_batch_size=len(data) - 1)
 
 
 @pytest.mark.parametrize("length", [*range(14, 49), 13, 0, -1, -(2**31)])
@@ -94,9 +85,3 @@ def test_metadata_log_batch_must_have_the_current_leader_epoch() -> None:
     assert 1 == len(check(batch(3, epoch=5), AppendOrigin.RAFT_LEADER, leader_epoch=5))
     with pytest.raises(InvalidRecord, match="expected 5 but the batch has 4"):
         check(batch(3, epoch=4), AppendOrigin.RAFT_LEADER, leader_epoch=5)
-
-
-def test_replicated_offsets_must_increase() -> None:
-    check_order(check(batch(1) + batch(3) + batch(4), AppendOrigin.COORDINATOR), "t-0")
-    with pytest.raises(OffsetsOutOfOrder, match=r"\[1, 1\]"):
-        check_order(check(batch(1) + batch(1), AppendOrigin.COORDINATOR), "t-0")

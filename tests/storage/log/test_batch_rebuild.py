@@ -1,7 +1,3 @@
-"""
-What records look like in a batch that is compressed again, and the memory that this takes.
-"""
-
 from __future__ import annotations
 
 import pytest

@@ -147,28 +147,6 @@ def test_assigning_a_known_leader_epoch_writes_nothing() -> None:
     assert not files.exists(FILE)
 
 
-@pytest.mark.parametrize(
-    ("new", "expected"),
-    [
-        ((4, 14), [(0, 0), (2, 7), (4, 14)]),
-        ((4, 7), [(0, 0), (4, 7)]),
-        ((4, 5), [(0, 0), (4, 5)]),
-        ((4, 0), [(4, 0)]),
-        ((2, 5), [(0, 0), (2, 5)]),
-        ((1, 20), [(0, 0), (1, 20)]),
-        ((0, 3), [(0, 3)]),
-    ],
-)
-def test_new_leader_epoch_replaces_contradicting_entries(
-    new: tuple[int, int], expected: list[tuple[int, int]]
-) -> None:
-    cache = cache_of((0, 0), (2, 7))
-
-    cache.assign(*new)
-
-    assert expected == [tuple(entry) for entry in cache.entries]
-
-
 def test_replacing_an_empty_leader_epoch_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     """
     This happens at every start; replacing an epoch with records logs a warning.
@@ -186,62 +164,6 @@ def test_replacing_an_empty_leader_epoch_is_not_logged(caplog: pytest.LogCapture
 def test_negative_leader_epoch_or_offset_is_an_error(entry: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="invalid partition leader epoch"):
         cache_of().assign(*entry)
-
-
-@pytest.mark.parametrize(
-    ("requested", "expected"),
-    [
-        (-1, None),
-        (0, (10, 0)),
-        (1, (10, 1)),
-        (2, (20, 2)),
-        (3, (20, 2)),
-        (5, (30, 5)),
-        (6, (99, 6)),
-        (7, None),
-    ],
-)
-def test_leader_epoch_ends_where_the_next_one_begins(
-    requested: int, expected: tuple[int, int] | None
-) -> None:
-    cache = cache_of((2, 10), (5, 20), (6, 30))
-
-    assert expected == cache.end_offset_for(requested, log_end_offset=99)
-
-
-@pytest.mark.parametrize(
-    ("end", "expected"),
-    [(-1, 3), (5, 0), (10, 0), (11, 1), (20, 1), (30, 2), (31, 3)],
-)
-def test_truncation_from_the_end_removes_leader_epochs_without_records(
-    end: int, expected: int
-) -> None:
-    entries = ((2, 10), (5, 20), (6, 30))
-    cache = cache_of(*entries)
-
-    cache.truncate_from_end_async_flush(end)
-
-    assert list(entries[:expected]) == [tuple(entry) for entry in cache.entries]
-
-
-@pytest.mark.parametrize(
-    ("start", "expected"),
-    [
-        (9, [(2, 10), (5, 20)]),
-        (10, [(2, 10), (5, 20)]),
-        (12, [(2, 12), (5, 20)]),
-        (20, [(5, 20)]),
-        (99, [(5, 99)]),
-    ],
-)
-def test_truncation_from_the_start_moves_the_first_leader_epoch(
-    start: int, expected: list[tuple[int, int]]
-) -> None:
-    cache = cache_of((2, 10), (5, 20))
-
-    cache.truncate_from_start_async_flush(start)
-
-    assert expected == [tuple(entry) for entry in cache.entries]
 
 
 def test_leader_epoch_file_is_written_in_the_background_after_a_truncation() -> None:
@@ -273,16 +195,56 @@ def test_clearing_leader_epochs_may_leave_the_file_alone() -> None:
     assert b"0\n0\n" == files.read_bytes(FILE)
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9))))
-def test_leader_epochs_and_offsets_always_increase(entries: list[tuple[int, int]]) -> None:
+Entries = list[tuple[int, int]]
+SMALL = st.integers(0, 9)
+
+
+def assigned(entries: Entries, epoch: int, offset: int) -> Entries:
+    kept = [entry for entry in entries if entry[0] < epoch and entry[1] < offset]
+    known = [entry for entry in entries[-1:] if entry[0] == epoch and entry[1] <= offset]
+    return [*kept, *(known or [(epoch, offset)])]
+
+
+def without_end(entries: Entries, end: int) -> Entries:
+    return entries if end < 0 else [entry for entry in entries if entry[1] < end]
+
+
+def without_start(entries: Entries, start: int) -> Entries:
+    before = [(epoch, start) for epoch, offset in entries if offset <= start]
+    return before[-1:] + [entry for entry in entries if entry[1] > start]
+
+
+def end_of(entries: Entries, requested: int, log_end: int) -> tuple[int, int] | None:
+    if entries and requested == entries[-1][0]:
+        return log_end, requested
+    later = [offset for epoch, offset in entries if epoch > requested >= 0]
+    floor = max((epoch for epoch, _ in entries if epoch <= requested), default=requested)
+    return (later[0], floor) if later else None
+
+
+@given(st.lists(st.tuples(SMALL, SMALL)), st.integers(-1, 11))
+def test_leader_epochs_agree_with_a_plain_list(changes: Entries, at: int) -> None:
     files = MemoryFiles()
     cache = cache_of(files=files)
+    expected: Entries = []
+    for change in changes:
+        cache.assign(*change)
+        expected = assigned(expected, *change)
 
-    for entry in entries:
-        cache.assign(*entry)
-
-    epochs = [entry.epoch for entry in cache.entries]
-    offsets = [entry.start_offset for entry in cache.entries]
-    assert sorted(set(epochs)) == epochs
-    assert sorted(set(offsets)) == offsets
+    assert expected == [tuple(entry) for entry in cache.entries]
     assert cache.entries == cache_of(files=files).entries
+    assert end_of(expected, at, 99) == cache.end_offset_for(at, log_end_offset=99)
+    cache.truncate_from_end_async_flush(at)
+    assert without_end(expected, at) == [tuple(entry) for entry in cache.entries]
+
+
+@given(st.lists(st.tuples(SMALL, SMALL)), st.integers(0, 11))
+def test_truncation_from_the_start_moves_the_first_leader_epoch(changes: Entries, at: int) -> None:
+    cache = cache_of()
+    for change in changes:
+        cache.assign(*change)
+    before = [(entry.epoch, entry.start_offset) for entry in cache.entries]
+
+    cache.truncate_from_start_async_flush(at)
+
+    assert without_start(before, at) == [tuple(entry) for entry in cache.entries]

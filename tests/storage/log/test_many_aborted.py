@@ -1,7 +1,3 @@
-"""
-Reads of committed records where very many transactions were aborted.
-"""
-
 from __future__ import annotations
 
 import pytest
@@ -14,7 +10,7 @@ from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.storage.segment.fetch_data import FetchDataInfo
 from tests.support.limits import stated
-from tests.support.logs import end_transaction, log_of, produce
+from tests.support.logs import begin_transaction, end_transaction, log_of
 
 TRANSACTIONS = 100
 MOST = 7
@@ -27,14 +23,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     monkeypatch.setattr(reads, "LEAST_BYTES", LEAST_BYTES)
     _, log = log_of(0, index_interval_bytes=0, segment_bytes=4000)
     for producer_id in range(TRANSACTIONS):
-        produce(
-            log,
-            b"x",
-            producer_id=producer_id,
-            producer_epoch=0,
-            base_sequence=0,
-            is_transactional=True,
-        )
+        begin_transaction(log, producer_id)
         end_transaction(log, producer_id, commit=False)
     log.update_high_watermark(log.log_end_offset)
     return log

@@ -94,18 +94,6 @@ def replacement(place: SegmentDirectory, old: list[LogSegment]) -> list[LogSegme
     return new
 
 
-def test_segment_replacement_is_atomic_for_readers() -> None:
-    files = MemoryFiles()
-    place = directory(files)
-    old = filled(place, range(4), range(4, 8), range(8, 12), range(12, 16))
-
-    gone = place.replace(replacement(place, old), old)
-
-    assert (0, 8) == place.segments.base_offsets
-    assert [4, 12] == [segment.base_offset for segment in gone]
-    assert list(range(0, 16, 2)) == offsets_in(files)
-
-
 def test_segment_deleted_meanwhile_is_not_replaced() -> None:
     files = MemoryFiles()
     place = directory(files)

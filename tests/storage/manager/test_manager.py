@@ -605,23 +605,6 @@ def test_unreadable_checkpoint_does_not_lose_deletions() -> None:
     assert (DATA,) == again.directories.offline
 
 
-def test_retention_is_checked_periodically() -> None:
-    clock = ManualClock(1_700_000_000_000)
-    config = LogConfig(internal_segment_bytes=150, retention_ms=3_600_000)
-    manager = load(open_manager(MemoryFiles(), clock=clock, config=config))
-    log = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
-    fill(log, 3)
-    manager.start()
-    try:
-        clock.advance(3_600)
-        assert 0 == log.log_start_offset
-        clock.advance(300)
-        assert 3 == log.log_start_offset
-    finally:
-        assert manager.shutdown()
-    assert not [thread for thread in threading.enumerate() if thread.name == "retention-check"]
-
-
 def test_producers_expire_in_maintenance_rounds_of_their_own_log() -> None:
     """
     A producer with old records may retry its batch until the log's first round, one interval after
@@ -645,20 +628,3 @@ def test_producers_expire_in_maintenance_rounds_of_their_own_log() -> None:
         assert manager.shutdown()
 
     assert [(0, 0), (0, 0), (1, 0), (1, 0), (1, 1)] == offsets
-
-
-def test_deleted_files_are_removed_after_their_delay_however_far_the_clock_jumps() -> None:
-    clock = ManualClock(1_700_000_000_000)
-    files = MemoryFiles(clock.now_ms)
-    manager = load(open_manager(files, clock=clock, config=SMALL))
-    fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 1)
-    manager.start()
-    (removal,) = (one for one in manager.maintenance._threads if one.name == "file-removal")
-    clock.until_waiting(removal.thread)
-
-    manager.delete_logs([T0])
-    clock.advance(59.0)
-    assert [name for name in files.names(DATA) if name.endswith("-delete")]
-    clock.advance(1.0)
-    assert not [name for name in files.names(DATA) if name.endswith("-delete")]
-    manager.shutdown()

@@ -30,14 +30,6 @@ def entry_with(*sequences: int, epoch: int = 0) -> ProducerStateEntry:
     return entry
 
 
-def test_unknown_producer_has_no_sequences() -> None:
-    entry = ProducerStateEntry(1)
-
-    assert entry.is_empty
-    assert (-1, -1) == (entry.first_seq, entry.last_seq)
-    assert (-1, 0) == (entry.last_data_offset, entry.last_offset_delta)
-
-
 @pytest.mark.parametrize(
     ("mine", "known", "recalled"),
     [
@@ -56,15 +48,6 @@ def test_earlier_batches_are_restored_only_if_the_last_one_matches(
     mine.recall_batches(known)
 
     assert recalled == [metadata.last_seq for metadata in mine.batch_metadata]
-
-
-def test_new_producer_epoch_forgets_the_batches() -> None:
-    entry = entry_with(0, 1)
-
-    entry.add_batch(1, 0, 110, 0, timestamp=9)
-
-    assert [BatchMetadata(0, 110, 0, 9)] == entry.batch_metadata
-    assert (1, 9) == (entry.producer_epoch, entry.last_timestamp)
 
 
 @pytest.mark.parametrize(("epoch", "sequences"), [(0, [2, 3, 4, 5, 6]), (2, [4, 5, 6])])

@@ -131,28 +131,6 @@ def test_empty_control_batch_completes_nothing(state: ProducerStateManager) -> N
     assert None is info.append(read_batch(memoryview(data)), None)
 
 
-def test_first_unstable_offset_is_that_of_the_oldest_transaction(
-    state: ProducerStateManager,
-) -> None:
-    append(state, 1, 10, transactional=True)
-    append(state, 2, 12, transactional=True)
-    assert 10 == first_unstable(state)
-
-    completed = end(state, 1, 15)
-    assert 12 == state.transactions.last_stable_offset(completed)
-    state.complete_txn(completed)
-    assert 10 == first_unstable(state)
-
-    state.on_high_watermark_updated(15)
-    assert 10 == first_unstable(state)
-    state.on_high_watermark_updated(16)
-    assert 12 == first_unstable(state)
-
-    state.complete_txn(end(state, 2, 20))
-    state.on_high_watermark_updated(21)
-    assert None is first_unstable(state)
-
-
 def test_transactions_are_ordered_whatever_the_order_of_updates(
     state: ProducerStateManager,
 ) -> None:
@@ -285,21 +263,6 @@ def test_expired_producers_are_not_loaded(state: ProducerStateManager, files: Me
 
     assert [1, 2] == reload(files, 2, now=NOW + DAY - 1)
     assert [2] == reload(files, 2, now=NOW + DAY)
-
-
-def test_open_transaction_is_loaded_from_a_snapshot(
-    state: ProducerStateManager, files: MemoryFiles
-) -> None:
-    append(state, 2, 9, transactional=True)
-    append(state, 1, 5, transactional=True)
-    state.map_end_offset = 20
-    state.take_snapshot()
-
-    loaded = manager(files)
-    loaded.truncate_and_reload(0, 20, NOW)
-
-    assert 5 == first_unstable(loaded)
-    assert not loaded.is_empty
 
 
 def test_reload_keeps_a_state_within_the_range(state: ProducerStateManager) -> None:

@@ -1,7 +1,3 @@
-"""
-What is changed on top of a file system, without changing it.
-"""
-
 from __future__ import annotations
 
 import gc

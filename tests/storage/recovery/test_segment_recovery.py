@@ -2,15 +2,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.protocol.records.batch import build_batch, control_batch
-from barnabas.protocol.records.record import SimpleRecord
-from barnabas.storage.errors import SegmentOffsetOverflow
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
 from barnabas.storage.producers.snapshots import ProducerSnapshots
@@ -27,7 +23,6 @@ from tests.support.segments import (
     INDEX,
     LOG,
     TIME_INDEX,
-    aborted_txns,
     append_padded,
     batch_of,
     offset_entries,
@@ -35,8 +30,6 @@ from tests.support.segments import (
     padded_batch,
     time_entries,
 )
-
-ABORT = 0
 
 
 def recover(segment: LogSegment, files: MemoryFiles) -> tuple[int, ProducerStateManager]:
@@ -164,46 +157,13 @@ def test_recovery_adds_no_time_index_entry_for_batches_without_timestamps() -> N
 
 def test_recovery_adds_unknown_later_leader_epochs() -> None:
     files = MemoryFiles()
-    epochs = enumerate([0, 0, 2, 1, -1, 5])
+    epochs = enumerate([-1, 0, 0, 2, 1, -1, 5])
     batches = [batch_of(offset, [1], leader_epoch=epoch) for offset, epoch in epochs]
     segment = written(files, b"".join(batches))
 
     recover(segment, files)
 
-    assert [(0, 0), (2, 2), (5, 5)] == [tuple(entry) for entry in epochs_on(files).entries]
-
-
-def test_recovery_rebuilds_the_transaction_index_and_producer_state() -> None:
-    transaction: dict[str, Any] = {
-        "producer_id": 7,
-        "producer_epoch": 0,
-        "is_transactional": True,
-    }
-    records = [SimpleRecord(1, b"k", b"v")]
-    data = build_batch(records * 2, base_offset=0, base_sequence=0, **transaction)
-    marker = control_batch(ABORT, struct.pack(">hi", 0, 3), 1, base_offset=2, **transaction)
-    plain = build_batch(records, base_offset=3, producer_id=8, producer_epoch=1, base_sequence=5)
-    files = MemoryFiles()
-    segment = written(files, bytes(data + marker + plain))
-
-    _, producers = recover(segment, files)
-
-    assert [AbortedTxn(7, 0, 2, 3)] == aborted_txns(segment.txn_index)
-    assert {7, 8} == set(producers.active_producers)
-    assert 4 == producers.map_end_offset
-
-
-def test_recovery_reports_an_offset_too_far_from_the_base_offset() -> None:
-    """
-    The loader then splits the segment; nothing is truncated.
-    """
-    files = MemoryFiles()
-    segment = written(files, bytes(padded_batch(0)) + bytes(padded_batch(2**31)))
-
-    with pytest.raises(SegmentOffsetOverflow):
-        recover(segment, files)
-
-    assert 300 == files.size(LOG)
+    assert [(0, 1), (2, 3), (5, 6)] == [tuple(entry) for entry in epochs_on(files).entries]
 
 
 def test_recovery_succeeds_after_segment_index_bytes_was_lowered() -> None:

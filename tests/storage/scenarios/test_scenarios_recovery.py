@@ -4,10 +4,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.protocol.records.batch import batches
 from barnabas.storage.errors import CorruptRecord
-from barnabas.storage.log.fetch_isolation import FetchIsolation
-from barnabas.storage.recovery.opening import open_log
 from tests.support.logs import (
     DIRECTORY,
     LogHome,
@@ -289,23 +286,3 @@ def test_lost_leader_epochs_are_restored_from_the_batches() -> None:
     log = home.open()
 
     assert [(0, 0), (3, 5)] == list(log.leader_epochs.entries)
-
-
-def test_high_watermark_is_bounded_by_the_recovered_log() -> None:
-    home = ten_batches()
-    log = home.open(high_watermark=4)
-    assert 10 == log.high_watermark
-
-    opened = open_log(
-        DIRECTORY,
-        home.config,
-        files=home.files,
-        clock=home.clock,
-        failures=home.failures,
-        high_watermark=4,
-        had_clean_shutdown=False,
-    )
-    assert 4 == opened.high_watermark
-    info = opened.read(0, 10000, FetchIsolation.HIGH_WATERMARK, True)
-    assert info.records is not None
-    assert [0, 1, 2, 3] == [batch.base_offset for batch in batches(info.records.read())]

@@ -136,13 +136,6 @@ def test_delete_records_is_limited_to_offsets_within_the_log() -> None:
     assert 12 == log.delete_records(-1)
 
 
-def test_delete_records_works_without_a_cleanup_policy() -> None:
-    _, log = log_of(12, segment_bytes=800, cleanup_policy=())
-
-    assert 7 == log.delete_records(7)
-    assert 1 == log.delete_old_segments()
-
-
 def test_empty_log_writes_no_snapshot_at_shutdown() -> None:
     home, log = log_of(5)
     log.delete_records(5)

@@ -1,7 +1,3 @@
-"""
-Index entries, and where segments end, as seen in the files of a log.
-"""
-
 from __future__ import annotations
 
 from typing import Any

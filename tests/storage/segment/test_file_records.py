@@ -19,7 +19,6 @@ from barnabas.storage.segment.records import (
     LogOffsetPosition,
     TimestampAndOffset,
 )
-from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.memory import MemoryFile, MemoryFiles
 from tests.support.disk import RecordingFiles
 from tests.support.legacy_messages import Legacy, legacy_message, legacy_wrapper
@@ -70,42 +69,6 @@ def searched(records: FileRecords) -> list[int]:
 # Opening and appending.
 
 
-def test_reopened_file_continues_at_its_end() -> None:
-    files = MemoryFiles()
-    records_of(padded_batch(0), files=files)
-
-    records = records_of(padded_batch(1), files=files)
-
-    assert 300 == records.size == files.size(PATH)
-    assert [0, 1] == [batch.base_offset for batch in records.batches()]
-
-
-@pytest.mark.scenario(68)
-def test_preallocated_file_is_written_from_its_beginning() -> None:
-    files = MemoryFiles()
-    files.make_directory(D)
-    records = FileRecords.open(files, PATH, init_file_size=1000)
-    assert (0, 1000) == (records.size, files.size(PATH))
-
-    records.append(padded_batch(0))
-
-    assert (150, 1000) == (records.size, files.size(PATH))
-    assert 1 == len(list(records.batches()))
-    records.close()
-    assert 150 == files.size(PATH)
-    again = FileRecords.open(files, PATH, init_file_size=1000, file_already_exists=True)
-    assert 150 == again.size
-
-
-def test_zeros_left_by_a_crash_are_corrupt_batches() -> None:
-    records = records_of(padded_batch(0), bytes(100))
-
-    with pytest.raises(CorruptRecord, match="Found record size 0 smaller than minimum") as found:
-        list(records.batches())
-
-    assert (PATH, 150) == (found.value.path, found.value.position)
-
-
 def test_file_positions_must_fit_an_int32(monkeypatch: pytest.MonkeyPatch) -> None:
     records = records_of(padded_batch(0))
     monkeypatch.setattr(records, "size", 2**31 - 100)
@@ -133,21 +96,6 @@ def test_read_only_file_is_neither_created_nor_written() -> None:
     assert 150 == records.size
     with pytest.raises(KafkaStorageError):
         records.append(padded_batch(1))
-
-
-def test_failed_append_is_overwritten_by_the_next_one() -> None:
-    files = FailingFiles()
-    records = records_of(padded_batch(0), files=files)
-    files.fail(only=frozenset({"write"}), written=100)
-
-    with pytest.raises(KafkaStorageError):
-        records.append(padded_batch(1))
-
-    assert 150 == records.size
-    records.append(padded_batch(1, size=160))
-    assert [(0, 150), (150, 160)] == [
-        (header.position, header.size) for header in records.headers()
-    ]
 
 
 # Walking.
@@ -256,16 +204,18 @@ def test_trailing_17_bytes_are_not_a_batch(rest: int) -> None:
 @pytest.mark.parametrize(
     ("batch", "sentence"),
     [
+        (bytes(100), "Found record size 0 smaller than minimum"),
         (damaged(length=-1), "record size -1 smaller"),
         (damaged(length=13), "record size 13 smaller"),
         (damaged(length=-(2**31)), "smaller"),
         (damaged(magic=-1), "format version -1"),
     ],
 )
-def test_impossible_batch_header_is_corrupt(batch: bytearray, sentence: str) -> None:
+def test_impossible_batch_header_is_corrupt(batch: bytes | bytearray, sentence: str) -> None:
     for walk in walks(records_of(padded_batch(0), batch)):
-        with pytest.raises(CorruptRecord, match=sentence):
+        with pytest.raises(CorruptRecord, match=sentence) as found:
             walk()
+        assert (PATH, 150) == (found.value.path, found.value.position)
 
 
 def test_batch_with_less_than_a_header_of_its_version_is_corrupt() -> None:
@@ -307,19 +257,6 @@ def test_old_messages_are_iterated_like_batches(magic: int) -> None:
 
 
 # Searching.
-
-
-def test_offset_search_finds_the_batch_that_holds_the_offset() -> None:
-    records = records_of(batch_of(100, [1, 2, 3]), padded_batch(105), padded_batch(106))
-    first = records.size - 300
-
-    found = [
-        records.search_for_offset_from_position(offset, 0)
-        for offset in (0, 100, 101, 102, 103, 105, 106, 107)
-    ]
-
-    assert [100, 100, 100, 100, 105, 105, 106, None] == [at and at.offset for at in found]
-    assert (106, first + 150, 150) == records.search_for_offset_from_position(106, first)
 
 
 def test_nonblocking_offset_search_raises_would_block_on_cold_pages() -> None:
@@ -411,19 +348,3 @@ def test_close_flushes_before_it_trims() -> None:
     records.close()
 
     assert [f"sync {PATH.name}", f"truncate {PATH.name}"] == files.operations
-
-
-def test_file_records_follow_renames() -> None:
-    files = MemoryFiles()
-    records = records_of(padded_batch(0), files=files)
-    deleted = PATH.with_name(PATH.name + ".deleted")
-
-    records.rename_to(deleted)
-    moved = Path("/data2")
-    files.rename(D, moved)
-    records.update_parent_dir(moved)
-
-    assert moved / deleted.name == records.path
-    records.close_handlers()
-    with pytest.raises(KafkaStorageError, match=r"/data2/.*deleted"):
-        records.flush()

@@ -11,30 +11,15 @@ import pytest
 from barnabas.storage.errors import KafkaStorageError, SegmentOffsetOverflow
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.memory import MemoryFiles
-from tests.support.clock import StillClock
 from tests.support.segments import (
     DIRECTORY,
-    INDEX,
     LOG,
-    TIME_INDEX,
     append_padded,
     offset_entries,
     open_segment,
     padded_batch,
     time_entries,
 )
-
-
-@pytest.mark.scenario(15)
-def test_new_segment_has_only_an_empty_log_file() -> None:
-    files = MemoryFiles()
-    segment = open_segment(files=files)
-    assert [LOG.name] == files.names(DIRECTORY)
-
-    append_padded(segment, range(1))
-
-    assert [INDEX.name, LOG.name, TIME_INDEX.name] == files.names(DIRECTORY)
-    assert [150, 10_485_760, 10_485_756] == [files.size(path) for path in (LOG, INDEX, TIME_INDEX)]
 
 
 def test_append_of_several_batches_indexes_each_of_them() -> None:
@@ -54,24 +39,6 @@ def test_empty_append_creates_no_index() -> None:
     open_segment(files=files).append(5, memoryview(b""))
 
     assert [LOG.name] == files.names(DIRECTORY)
-
-
-@pytest.mark.scenario(12)
-def test_records_without_a_timestamp_add_no_time_index_entry() -> None:
-    """
-    The age of such a segment is that of its file.
-    """
-    clock = StillClock(5000)
-    files = MemoryFiles(clock.now_ms)
-    segment = open_segment(files=files, clock=clock, interval=0)
-
-    append_padded(segment, range(3), timestamp=-1)
-
-    assert [] == time_entries(segment)
-    assert segment.largest_record_timestamp() is None
-    assert 5000 == segment.largest_timestamp() == segment.last_modified()
-    segment.close()
-    assert 0 == files.size(TIME_INDEX)
 
 
 def test_timestamp_0_is_a_valid_timestamp() -> None:

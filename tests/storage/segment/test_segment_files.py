@@ -9,7 +9,6 @@ from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.log.rolling import SegmentEnd
 from barnabas.storage.segment.segment import delete_stale_files
 from barnabas.storage.state_files.file_names import offset_from_file_name
-from barnabas.testing.disks.crashable import CrashableFiles
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
@@ -25,7 +24,6 @@ from tests.support.segments import (
     padded_batch,
     time_entries,
 )
-from tests.support.some import some
 
 
 def test_segment_that_was_only_read_is_closed_unchanged() -> None:
@@ -192,17 +190,6 @@ def test_segment_moves_with_its_directory() -> None:
     assert [0, 12, 300] == sorted(files.size(moved / name) for name in files.names(moved))
 
 
-def test_compacted_segment_files_get_the_modification_time_of_their_source() -> None:
-    files = MemoryFiles()
-    segment = open_segment(files=files)
-    append_padded(segment, range(1))
-
-    segment.set_last_modified(12_345)
-
-    assert 12_345 == segment.last_modified()
-    assert {12_345} == {files.modified_ms(DIRECTORY / name) for name in files.names(DIRECTORY)}
-
-
 def test_batches_are_copied_from_another_file_while_their_offsets_fit() -> None:
     source = open_segment()
     far = 2**31 + 10
@@ -220,45 +207,6 @@ def test_batches_are_copied_from_another_file_while_their_offsets_fit() -> None:
     assert not first.has_overflow()
     assert not second.has_overflow()
     assert not open_segment().has_overflow()
-
-
-@pytest.mark.scenario(64)
-def test_missing_time_index_is_created_and_missing_offset_index_reported() -> None:
-    """
-    The age of the segment is then that of its file.
-    """
-    clock = StillClock(5000)
-    files = MemoryFiles(clock.now_ms)
-    segment = open_segment(files=files, clock=clock, interval=0)
-    append_padded(segment, range(3), timestamp=9000)
-    segment.close()
-
-    files.remove(TIME_INDEX)
-    segment = open_segment(files=files, clock=clock)
-    segment.sanity_check(has_offset_index_file=True, time_index_file_newly_created=True)
-    assert (0, 16) == (files.size(TIME_INDEX), files.size(INDEX))
-    assert 5000 == segment.largest_timestamp()
-    found = segment.find_offset_by_timestamp(8000, 0)
-    assert found is not None
-    assert 0 == found.offset
-
-    files.remove(INDEX)
-    with pytest.raises(FileNotFoundError, match="does not exist"):
-        open_segment(files=files).sanity_check(
-            has_offset_index_file=False, time_index_file_newly_created=False
-        )
-
-
-def test_machine_crash_after_a_flush_loses_nothing() -> None:
-    files = CrashableFiles()
-    segment = open_segment(files=files, interval=0)
-    append_padded(segment, range(3))
-    segment.txn_index.append(AbortedTxn(1, 0, 2, 3))
-
-    segment.flush()
-
-    for node in some(files.nodes.values()):
-        assert node.durable == node.data
 
 
 def test_files_of_an_unopened_segment_are_removed_by_name() -> None:

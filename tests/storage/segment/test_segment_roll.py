@@ -59,19 +59,6 @@ def room_of(segment: LogSegment, params: RollParams) -> SegmentRoom:
     return room_in(SegmentEnd.of(segment), params)
 
 
-@pytest.mark.scenario(25)
-def test_segment_rolls_when_record_timestamps_exceed_segment_ms() -> None:
-    """
-    Counted from its first batch; the clock does not matter.
-    """
-    segment = open_segment()
-    for offset in range(10):
-        append_padded(segment, range(offset, offset + 1), timestamp=1000 + 10 * offset)
-
-    assert not rolls(segment, roll_params(10, timestamp=1100, segment_ms=100, now=10**15))
-    assert RollReason.TIME is rolls(segment, roll_params(11, timestamp=1101, segment_ms=100, now=0))
-
-
 def test_segment_without_timestamps_rolls_by_the_clock() -> None:
     """
     Counted from when it was opened. An empty segment does not roll by time.
@@ -84,15 +71,6 @@ def test_segment_without_timestamps_rolls_by_the_clock() -> None:
     assert not rolls(segment, roll_params(1, timestamp=-1, segment_ms=100, now=1100))
     assert rolls(segment, roll_params(1, timestamp=10**15, segment_ms=100, now=1101))
     assert 2**63 - 1 == segment.first_batch_timestamp()
-
-
-def test_jitter_rolls_a_segment_earlier() -> None:
-    segment = open_segment(jitter_ms=40)
-    append_padded(segment, range(1), timestamp=1000)
-
-    assert 40 == segment.roll_jitter_ms
-    assert not rolls(segment, roll_params(1, timestamp=1060, segment_ms=100))
-    assert rolls(segment, roll_params(1, timestamp=1061, segment_ms=100))
 
 
 def test_first_timestamp_of_a_reopened_segment_is_that_of_its_first_batch() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from barnabas.storage.errors import CorruptCheckpoint, KafkaStorageError
 from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.state_files import checkpoints
 from barnabas.storage.state_files.checkpoints import (
     CleanShutdownFile,
     EpochEntry,
@@ -187,6 +188,15 @@ def test_leader_epoch_checkpoint_moves_with_its_log() -> None:
     checkpoint.update_parent_dir(D / "t-1")
     assert D / "t-1" / "leader-epoch-checkpoint" == checkpoint.path
     assert [EpochEntry(0, 0), EpochEntry(2, 150)] == checkpoint.read()
+
+
+def test_number_of_remembered_leader_epoch_files_is_bounded() -> None:
+    checkpoint = LeaderEpochCheckpointFile(disk(), D / "t-0")
+    for offset in range(2 * checkpoints._MOST_KNOWN):
+        checkpoint.write([EpochEntry(1, offset)])
+
+        assert [EpochEntry(1, offset)] == list(checkpoint.read())
+        assert len(checkpoints._known_epochs) <= checkpoints._MOST_KNOWN
 
 
 def test_leader_epoch_checkpoint_of_a_moved_log_is_not_written() -> None:

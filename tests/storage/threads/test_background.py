@@ -69,16 +69,6 @@ def test_background_thread_does_nothing_while_nothing_is_due(worker: Worker) -> 
     assert [] == worker.rounds
 
 
-def test_background_work_runs_when_it_is_due(worker: Worker) -> None:
-    worker.alarm.at(5000)
-    worker.clock.advance(4.999)
-    assert [] == worker.rounds
-
-    worker.clock.advance(0.001)
-
-    assert [5000] == worker.rounds
-
-
 def test_moving_the_clock_does_not_require_waiting_for_the_woken_thread(
     worker: Worker,
 ) -> None:

@@ -1,7 +1,3 @@
-"""
-Batches that threads hold decompressed whole share one budget.
-"""
-
 from __future__ import annotations
 
 import threading

@@ -1,7 +1,3 @@
-"""
-When a thread that works for long gives way, and for how long.
-"""
-
 from __future__ import annotations
 
 import sys

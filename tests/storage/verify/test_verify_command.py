@@ -1,7 +1,3 @@
-"""
-``barnabas verify`` as its user types it, and its reference page.
-"""
-
 from __future__ import annotations
 
 import argparse

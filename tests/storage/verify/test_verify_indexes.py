@@ -1,7 +1,3 @@
-"""
-Entries of offset and time indexes, one by one against the batches that they lead to.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,7 +1,3 @@
-"""
-Verifying while a broker is at work: what grows, comes and goes is no damage.
-"""
-
 from __future__ import annotations
 
 import threading

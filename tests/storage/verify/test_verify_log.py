@@ -28,7 +28,7 @@ from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.bombs import bomb, memory_below
 from tests.support.clock import StillClock
 from tests.support.limits import stated
-from tests.support.logs import DIRECTORY, LogHome, end_transaction, log_of, produce
+from tests.support.logs import DIRECTORY, LogHome, begin_transaction, end_transaction, log_of
 from tests.support.segments import FIRST_TIMESTAMP, padded_batch
 from tests.support.some import some
 from tests.support.sound_directory import ROOT, sound_directory
@@ -370,14 +370,7 @@ def transaction_log() -> LogHome:
     for producer_id, sequence in ((7, 0), (8, 0), (7, 1)):
         if sequence:
             end_transaction(log, 7, commit=False)
-        produce(
-            log,
-            b"v",
-            producer_id=producer_id,
-            producer_epoch=0,
-            base_sequence=sequence,
-            is_transactional=True,
-        )
+        begin_transaction(log, producer_id, sequence=sequence)
     end_transaction(log, 7, commit=False)
     log.update_high_watermark(log.log_end_offset)
     home.stop(log)

@@ -1,7 +1,3 @@
-"""
-What lies beside the logs of a log directory, and which logs there should be.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -18,6 +18,7 @@ from barnabas.pipeline.reading.stream_plan import (
     work_between,
 )
 from barnabas.pipeline.rows import read
+from barnabas.storage.directories.directory import HIGH_WATERMARK_CHECKPOINT
 from barnabas.storage.topic_partition import TopicPartition
 from tests.support.log_directory import START_OFFSETS, WrittenDirectory, append, some_records
 from tests.support.some import some
@@ -172,6 +173,17 @@ def test_log_that_became_shorter_is_a_data_loss(written: WrittenDirectory) -> No
         step(written, beyond)
     with pytest.raises(DataLoss, match="events-1 is to be read up to offset 120"):
         offsets(written, BOTH, beyond)
+
+
+def test_older_high_watermark_is_no_data_loss(written: WrittenDirectory) -> None:
+    """
+    The directory of another replica, or of a broker that was killed, may know an older one.
+    """
+    (written.path / HIGH_WATERMARK_CHECKPOINT).write_text("0\n2\nevents 0 300\nevents 1 40\n")
+    start = {**BOTH, TopicPartition("events", 1): 50}
+
+    assert start == step(written, start)
+    assert [] == offsets(written, start, start)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from __future__ import annotations
 from barnabas.client.cluster import Cluster
 from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.live.plan import LiveRange, client_of, tasks
-from barnabas.pipeline.live.topics import isolation_of, partitions_of, readable, wanted
+from barnabas.pipeline.live.topics import readable, there_now, wanted
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import report_loss
 from barnabas.pipeline.reading.stream_plan import Progress, waiting_in
@@ -26,12 +26,12 @@ def latest(options: ReadOptions) -> Progress:
     """
     Where the partitions end now, as far as they may be read.
     """
-    return {each: offsets.end for each, offsets in _there(options).items()}
+    return {each: offsets.end for each, offsets in _there(options, {}).items()}
 
 
-def _there(options: ReadOptions) -> dict[TopicPartition, OffsetRange]:
+def _there(options: ReadOptions, known: Progress) -> dict[TopicPartition, OffsetRange]:
     with Cluster(client_of(options)) as cluster:
-        return readable(cluster, partitions_of(cluster, options), isolation_of(options))
+        return there_now(cluster, options, known)
 
 
 def admit(
@@ -55,7 +55,7 @@ def admit(
     """
     assert max_bytes is None, "the options were parsed"
     ends, waiting = waiting_in(
-        options, start, _there(options), target=target, max_offsets=max_offsets
+        options, start, _there(options, start), target=target, max_offsets=max_offsets
     )
     return {**ends, **{partition: offsets.end for partition, offsets in waiting.items()}}
 

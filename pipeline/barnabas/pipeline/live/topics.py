@@ -4,13 +4,15 @@ The partitions of a cluster that a query reads, and what can be read of each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from barnabas.client.cluster import Cluster
 from barnabas.pipeline.decoding.decode import OffsetRange
-from barnabas.pipeline.errors import UnknownTopic
+from barnabas.pipeline.errors import BrokerError, UnknownTopic
 from barnabas.pipeline.options import IsolationLevel, ReadOptions
 from barnabas.pipeline.reading.plan import bounded, check_bounds
+from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.topic_partition import TopicPartition
 
 _END, _BEGINNING = -1, -2
@@ -62,6 +64,42 @@ def readable(
     return {each: OffsetRange(starts[each], max(starts[each], ends[each])) for each in names}
 
 
+def there_now(
+    cluster: Cluster, options: ReadOptions, known: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, OffsetRange]:
+    """
+    The offsets of each partition that is meant, as far as they can be read now.
+
+    A leader that was just elected may know of fewer records than the one before (KIP-207,
+    KAFKA-7703), and a broker that was just started of fewer partitions. While one of those that are
+    *known* is missing or ends earlier, the cluster is asked again, up to the client's timeout.
+
+    Args:
+        known: where partitions ended before.
+
+    Raises:
+        UnknownTopic: as ``partitions_of``.
+    """
+    patience = cluster.patience()
+    while True:
+        found: dict[TopicPartition, OffsetRange] = {}
+        unknown: UnknownTopic | None = None
+        try:
+            found = readable(cluster, partitions_of(cluster, options), isolation_of(options))
+        except UnknownTopic as error:
+            unknown = error
+        behind = [each for each, end in known.items() if each not in found or found[each].end < end]
+        if behind:
+            sentence = f"{behind[0]} does not reach the offset {known[behind[0]]}"
+            with suppress(BrokerError):
+                patience.after(BrokerError.of(ErrorCode.OFFSET_NOT_AVAILABLE, sentence))
+                cluster.forget()
+                continue
+        if unknown is not None:
+            raise unknown
+        return found
+
+
 def wanted(cluster: Cluster, options: ReadOptions) -> dict[TopicPartition, OffsetRange]:
     """
     The offsets of each partition that are asked for.
@@ -72,9 +110,9 @@ def wanted(cluster: Cluster, options: ReadOptions) -> dict[TopicPartition, Offse
     partitions = partitions_of(cluster, options)
     check_bounds(options, partitions)
     isolation_level = isolation_of(options)
-    there = readable(cluster, partitions, isolation_level)
+    there = there_now(cluster, options, _named_offsets(options))
     found = {}
-    for partition in partitions:
+    for partition in there:
 
         def offset_at(timestamp_ms: int, partition: TopicPartition = partition) -> int | None:
             at = cluster.offsets({partition: timestamp_ms}, isolation_level)[partition]
@@ -82,3 +120,11 @@ def wanted(cluster: Cluster, options: ReadOptions) -> dict[TopicPartition, Offse
 
         found[partition] = bounded(options, partition, there[partition], offset_at)
     return found
+
+
+def _named_offsets(options: ReadOptions) -> dict[TopicPartition, int]:
+    named = [*options.start.offsets.items(), *options.end.offsets.items()]
+    return {
+        partition: max(offset for each, offset in named if each == partition)
+        for partition, _ in named
+    }

@@ -86,7 +86,7 @@ def admit(
         DataLoss: partitions are gone, or logs shorter than they were.
     """
     logs = {log.topic_partition: log for log in open_logs(options)}
-    there = {each: OffsetRange(log.start_offset, _end(log, options)) for each, log in logs.items()}
+    there = {each: _there(log, start.get(each, 0), options) for each, log in logs.items()}
     ends, waiting = waiting_in(options, start, there, target=target, max_offsets=max_offsets)
     if max_bytes is not None:
 
@@ -124,13 +124,15 @@ def waiting_in(
     ends: dict[TopicPartition, int] = {}
     for partition, offsets in there.items():
         end = offsets.end
-        if target is not None:
-            end = min(end, target.get(partition, start.get(partition, offsets.start)))
         if end < start.get(partition, 0):
             report_loss(
                 f"{partition} was read up to offset {start[partition]}, and ends at {end} now.",
                 options,
             )
+        elif target is not None:
+            since = start.get(partition, offsets.start)
+            # The target may come from a leader that lagged.
+            end = max(since, min(end, target.get(partition, since)))
         ends[partition] = end
     waiting: WaitingOffsets = {
         partition: OffsetRange(max(start.get(partition, 0), there[partition].start), end)
@@ -183,6 +185,17 @@ def _offsets_between(
                 options,
             )
         yield partition, OffsetRange(max(since, log.start_offset), until)
+
+
+def _there(log: StoredLog, known: int, options: ReadOptions) -> OffsetRange:
+    """
+    What can be read of a log that was read up to the offset *known*. A high watermark noted
+    before that, as in the directory of another replica, hides nothing that the log still has.
+    """
+    end = _end(log, options)
+    if end < known:
+        end = max(end, min(known, log.log_end_offset))
+    return OffsetRange(log.start_offset, end)
 
 
 def _end(log: StoredLog, options: ReadOptions) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -20,6 +21,7 @@ from barnabas.pipeline.live import stream_plan
 from barnabas.pipeline.live.reader import read_live
 from barnabas.pipeline.option_parser import parse_stream_options
 from barnabas.pipeline.options import ReadOptions
+from barnabas.pipeline.reading.stream_plan import Progress
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.structs import replace
 from barnabas.storage.topic_partition import TopicPartition
@@ -59,7 +61,7 @@ def options(topic: Topic, **given: str) -> ReadOptions:
 
 
 def read(options: ReadOptions, start: int, end: int) -> list[int]:
-    works = stream_plan.work_between(options, {PLACE: start}, {PLACE: end})
+    works = stream_plan.work_between(options, Progress({PLACE: start}), Progress({PLACE: end}))
     return [
         offset
         for work in works
@@ -69,8 +71,9 @@ def read(options: ReadOptions, start: int, end: int) -> list[int]:
 
 
 def step(options: ReadOptions, start: int, target: int | None = None) -> Any:
-    aim = None if target is None else {PLACE: target}
-    return stream_plan.admit(options, {PLACE: start}, target=aim, max_offsets=None)
+    aim = None if target is None else Progress({PLACE: target})
+    start_at = Progress({PLACE: start})
+    return stream_plan.admit(options, start_at, target=aim, max_offsets=None).offsets
 
 
 # Answers of brokers that lag.
@@ -116,6 +119,24 @@ def old_metadata(request: Any, answer: Any) -> bool:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     answer.topics[0] = replace(each, error_code=code, partitions=[])
     return True
+
+
+class OtherTopicSecond:
+    """
+    A topic of the same name is seen by the second question for its id only.
+    """
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self, request: Any, answer: Any) -> bool:
+        if type(request).__name__ != "DescribeTopicPartitionsRequest":
+            return False
+        self.asked += 1
+        if self.asked != 2:
+            return False
+        answer.topics[0] = replace(answer.topics[0], topic_id=UUID(int=7))
+        return True
 
 
 class Lagging:
@@ -171,11 +192,21 @@ def test_stream_waits_for_a_broker_that_lags(
     assert not caplog.records
 
 
+def test_offsets_are_those_of_the_topic_whose_id_is_noted(
+    topic: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = OtherTopicSecond()
+    Lagging(monkeypatch, change, FEW)
+
+    assert UUID(int=7) != stream_plan.latest(options(topic)).topic_ids[NAME]
+    assert 4 == change.asked
+
+
 def test_batch_waits_for_a_leader_that_lags(topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
     lagging = Lagging(monkeypatch, lagging_end, FEW)
     starting = options(topic, startingOffsets=f'{{"{NAME}": {{"0": {READ}}}}}')
 
-    assert {PLACE: READ} == stream_plan.initial(starting)
+    assert {PLACE: READ} == stream_plan.initial(starting).offsets
     assert FEW == lagging.changed
 
 

@@ -27,7 +27,7 @@ from barnabas.pipeline.errors import (
     OldFormat,
 )
 from barnabas.pipeline.live.plan import LiveRange, client_of
-from barnabas.pipeline.live.topics import isolation_of
+from barnabas.pipeline.live.topics import isolation_of, topic_ids_of
 from barnabas.pipeline.logs.chunks import Chunk, what_is_wrong
 from barnabas.pipeline.options import Mode, ReadOptions
 from barnabas.pipeline.reading.gathered_batches import ChunkPiece, GatheredBatches
@@ -79,6 +79,7 @@ class _Reader:
         self._cluster = cluster
         self._options = options
         self._partition = work.partition
+        self._topic_id = work.topic_id
         self._place = RowPartition(*work.partition)
         self._offsets = work.offsets
         self._next = work.offsets.start
@@ -103,7 +104,19 @@ class _Reader:
             if self._next > before:
                 patience.restart()
             self._after(failed, patience)
+        self._check_topic()
         yield from self._gathered.rows()
+
+    def _check_topic(self) -> None:
+        """
+        Raises:
+            DataLoss: the topic was created again since the plan was made, and the records may be
+                those of the new one, unless the options say to go on.
+        """
+        topic = self._partition.topic
+        now = topic_ids_of(self._cluster, [topic]).get(topic, self._topic_id)
+        if self._topic_id is not None and now != self._topic_id:
+            report_loss(f"{topic} was deleted and created again while it was read.", self._options)
 
     def _after(self, failed: ClientError, patience: Patience) -> None:
         """

@@ -6,90 +6,22 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.types import BinaryType, StructField, StructType
 
-from barnabas.client.cluster import Cluster
-from barnabas.client.settings import BOOTSTRAP
-from barnabas.pipeline.errors import ClientError, TransactionsLost
-from barnabas.pipeline.spark.stream_sink import Prepared, TopicStreamWriter, prepare
+from barnabas.pipeline.errors import ClientError, DataLoss, TransactionsLost
 from barnabas.pipeline.writing import transactions as module
-from barnabas.pipeline.writing.identity import Identity
-from barnabas.pipeline.writing.options import WriteOptions, parse_write_options
 from barnabas.pipeline.writing.transactions import (
-    CommitDecision,
     MicroBatch,
     abort,
     commit,
-    decide,
     read_decision,
 )
 from barnabas.storage.topic_partition import TopicPartition
 from tests.interop.clients.base import NewRecord
-from tests.pipeline.live.wire import values
+from tests.pipeline.live.sink_world import World
 from tests.pipeline.topics import Topic
 from tests.support.broker_process import BrokerProcess
 
 pytestmark = [pytest.mark.interop, pytest.mark.spark]
-
-COMMITTED = {"kafka.isolation.level": "read_committed"}
-LARGEST = 2**63 - 1
-
-
-class World:
-    """
-    A topic, and the tasks of a query that write to it, without Spark.
-    """
-
-    def __init__(self, broker: BrokerProcess, name: str) -> None:
-        self.topic = Topic(broker, name)
-        self.options: WriteOptions = parse_write_options(
-            {BOOTSTRAP: broker.bootstrap, "topic": name, "kafka.request.timeout.ms": "20000"}
-        )
-        self.cluster = Cluster(self.options.client)
-        self.batch = self.batch_of(5)
-        self.place = TopicPartition(name, 0)
-        columns = StructType([StructField("value", BinaryType())])
-        self.writer = TopicStreamWriter(self.options, columns, overwrite=False)
-
-    def batch_of(self, number: int, run: str = "run") -> MicroBatch:
-        return MicroBatch("query", number, f"prefix-{self.topic.name}", run)
-
-    def prepare(self, task: int, attempt: int, batch: MicroBatch | None = None) -> Prepared:
-        rows = pa.record_batch({"value": [b"%d.%d" % (task, attempt)]})
-        return prepare(self.options, batch or self.batch, task, attempt, [rows])
-
-    def transactions(self, *attempts: int) -> list[Identity]:
-        prepared = [self.prepare(task, attempt) for task, attempt in enumerate(attempts)]
-        return [each.transaction for each in prepared if each.transaction is not None]
-
-    def decide(
-        self, transactions: list[Identity], number: int = 5, place: TopicPartition | None = None
-    ) -> CommitDecision:
-        batch = self.batch_of(number)
-        previous = read_decision(self.cluster, batch)
-        decision = CommitDecision.after(previous, batch, transactions, place or self.place, 0)
-        decide(self.cluster, batch.group, decision)
-        return decision
-
-    def seen(self) -> list[bytes]:
-        """
-        The committed values; those behind an open transaction are missing.
-        """
-        found = values(self.topic.broker.bootstrap, self.topic.name, **COMMITTED)
-        return [value for value in found if value is not None]
-
-    def seen_and_after(self) -> list[bytes]:
-        """
-        The same, when no transaction is open.
-        """
-        self.topic.send([NewRecord(b"after", timestamp_ms=1)])
-        *seen, last = self.seen()
-        assert b"after" == last, "a transaction is open"
-        return seen
-
-    def some(self, count: int) -> list[Identity]:
-        names = [f"{self.batch.prefix}-{10**12 + number}" for number in range(count)]
-        return [Identity(LARGEST, 2**15 - 1, name) for name in names]
 
 
 @pytest.fixture
@@ -213,7 +145,7 @@ def test_attempt_that_is_too_late_leaves_nothing_open(world: World) -> None:
         world.writer.commit([taken], 5)
         yield pa.record_batch({"value": [b"late"]})
 
-    prepare(world.options, world.batch, 0, 2, rows())
+    world.prepare(0, 2, rows=rows())
 
     assert [b"0.1"] == world.seen_and_after()
 
@@ -235,6 +167,19 @@ def test_failed_micro_batch_leaves_nothing_open(world: World) -> None:
     world.writer.abort([prepared[0], None], 5)
 
     assert [] == world.seen_and_after()
+
+
+def test_topic_created_again_is_noticed_before_the_decision(world: World) -> None:
+    prepared = [world.prepare(0, 1)]
+    world.topic.recreate()
+    prepared.append(world.prepare(1, 2))
+
+    with pytest.raises(DataLoss, match="deleted and created again while micro-batch 5"):
+        world.writer.commit([*prepared], 5)
+    world.writer.abort([*prepared], 5)
+    world.writer.commit([world.prepare(0, 3), world.prepare(1, 4)], 5)
+
+    assert [b"0.3", b"1.4"] == world.seen_and_after()
 
 
 def test_attempts_of_different_micro_batches_share_names(world: World) -> None:

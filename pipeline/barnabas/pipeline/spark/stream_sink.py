@@ -6,9 +6,10 @@ How that is done is in ``barnabas.pipeline.writing.transactions``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
+from uuid import UUID
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -16,7 +17,8 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import StructType
 
 from barnabas.client.cluster import Cluster
-from barnabas.pipeline.errors import ClientError, InvalidOption, PipelineError
+from barnabas.pipeline.errors import ClientError, DataLoss, InvalidOption, PipelineError
+from barnabas.pipeline.live.topics import topic_ids_of
 from barnabas.pipeline.spark.shipped import Shipped
 from barnabas.pipeline.spark.sink import check_columns
 from barnabas.pipeline.spark.tasks import settle_worker
@@ -51,6 +53,8 @@ class Prepared(WriterCommitMessage):
     attempt: int
     transaction: Identity | None = None
     places: tuple[TopicPartition, ...] = ()
+    topic_ids: Mapping[str, UUID] = field(default_factory=dict)
+    """The topics that it has written to, as far as their ids are known."""
 
 
 class TopicStreamWriter(Shipped, DataSourceStreamArrowWriter):
@@ -106,6 +110,7 @@ class TopicStreamWriter(Shipped, DataSourceStreamArrowWriter):
             elif transactions := _transactions(prepared):
                 place = next(each.places[0] for each in prepared if each.places)
                 last = max(each.attempt for each in prepared)
+                _check_topics(cluster, batch, prepared)
                 decision = CommitDecision.after(decision, batch, transactions, place, last)
                 decide(cluster, batch.group, decision)
                 commit(cluster, batch.group, decision)
@@ -159,7 +164,23 @@ def prepare(
         if decision is not None and decision.is_about(batch):
             # The driver took another attempt, and may have looked for open transactions already.
             abort(cluster, [] if identity in decision.transactions else [identity])
-        return Prepared(batch, attempt, identity if places else None, places)
+        return Prepared(batch, attempt, identity if places else None, places, producer.topic_ids)
+
+
+def _check_topics(cluster: Cluster, batch: MicroBatch, prepared: Sequence[Prepared]) -> None:
+    """
+    Raises:
+        DataLoss: a topic was created again since a task has begun to write to it.
+    """
+    now = topic_ids_of(cluster, {topic for each in prepared for topic in each.topic_ids})
+    for each in prepared:
+        for topic, known in each.topic_ids.items():
+            if now.get(topic, known) != known:
+                raise DataLoss(
+                    f"{topic} was deleted and created again while micro-batch {batch.batch_id} was"
+                    " written. Start the query again: none of its rows was committed, and it is"
+                    " written again."
+                )
 
 
 def _prepared(messages: Sequence[WriterCommitMessage | None]) -> list[Prepared]:

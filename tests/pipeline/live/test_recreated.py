@@ -52,10 +52,13 @@ class Stream:
         self._plan = live_stream_plan if source == "broker" else stream_plan
 
     def initial(self) -> Progress:
-        return self._plan.initial(self._options)
+        started: Progress = self._plan.initial(self._options)
+        return started
 
     def admit(self, start: Progress) -> Progress:
-        return self._plan.admit(self._options, start, target=None, max_offsets=None, max_bytes=None)
+        none = {"target": None, "max_offsets": None, "max_bytes": None}
+        admitted: Progress = self._plan.admit(self._options, start, **none)
+        return admitted
 
     def read(self, start: Progress, end: Progress) -> list[bytes]:
         works = self._plan.work_between(self._options, start, end)

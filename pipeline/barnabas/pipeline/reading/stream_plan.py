@@ -33,9 +33,9 @@ from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.topic_partition import TopicPartition
 from barnabas.storage.uuids import parse_uuid, uuid_text
 
-Offsets = Mapping[TopicPartition, int]
+StreamOffsets = Mapping[TopicPartition, int]
 WaitingOffsets = Mapping[TopicPartition, OffsetRange]
-TopicIds = Mapping[str, UUID]
+
 
 _ID: Final = "id"
 
@@ -46,12 +46,12 @@ class Progress:
     How far a stream has come.
     """
 
-    offsets: Offsets
+    offsets: StreamOffsets
     """The offset behind the last one that was read, of each partition."""
-    topic_ids: TopicIds = field(default_factory=dict)
+    topic_ids: Mapping[str, UUID] = field(default_factory=dict)
     """Of the topics whose id is known."""
 
-    def of_same_topics(self, topic_ids: TopicIds) -> Offsets:
+    def of_same_topics(self, topic_ids: Mapping[str, UUID]) -> StreamOffsets:
         """
         The offsets without those of topics that have other ids by now.
 
@@ -63,7 +63,7 @@ class Progress:
         }
         return {each: at for each, at in self.offsets.items() if each.topic not in changed}
 
-    def still_there(self, topic_ids: TopicIds, options: ReadOptions) -> Offsets:
+    def still_there(self, topic_ids: Mapping[str, UUID], options: ReadOptions) -> StreamOffsets:
         """
         The same.
 
@@ -79,7 +79,7 @@ class Progress:
             )
         return same
 
-    def advanced(self, ends: Offsets, topic_ids: TopicIds) -> Progress:
+    def advanced(self, ends: StreamOffsets, topic_ids: Mapping[str, UUID]) -> Progress:
         """
         The progress at *ends*. A topic whose id is not known now keeps the one that was noted.
         """
@@ -130,7 +130,7 @@ def latest(options: ReadOptions) -> Progress:
     return Progress({log.topic_partition: _end(log, options) for log in logs}, _topic_ids(logs))
 
 
-def _topic_ids(logs: Iterable[StoredLog]) -> TopicIds:
+def _topic_ids(logs: Iterable[StoredLog]) -> Mapping[str, UUID]:
     """
     The ids of the topics, as far as their logs have ``partition.metadata``.
 
@@ -187,12 +187,12 @@ def admit(
 
 def waiting_in(
     options: ReadOptions,
-    start: Offsets,
+    start: StreamOffsets,
     there: Mapping[TopicPartition, OffsetRange],
     *,
-    target: Offsets | None,
+    target: StreamOffsets | None,
     max_offsets: int | None,
-) -> tuple[Offsets, WaitingOffsets]:
+) -> tuple[StreamOffsets, WaitingOffsets]:
     """
     Where partitions end for a step, and which offsets of them are read in it.
 
@@ -252,8 +252,8 @@ def work_between(options: ReadOptions, start: Progress, end: Progress) -> list[W
 def _offsets_between(
     options: ReadOptions,
     logs: Mapping[TopicPartition, StoredLog],
-    start: Offsets,
-    end: Offsets,
+    start: StreamOffsets,
+    end: StreamOffsets,
 ) -> Iterator[tuple[TopicPartition, OffsetRange]]:
     for partition, until in sorted(end.items()):
         since = start.get(partition, 0)

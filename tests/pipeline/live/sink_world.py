@@ -37,10 +37,14 @@ class World:
     A topic, and the tasks of a query that write to it, without Spark.
     """
 
-    def __init__(self, broker: BrokerProcess, name: str) -> None:
+    def __init__(self, broker: BrokerProcess, name: str, timeout_ms: int = 20_000) -> None:
         self.topic = Topic(broker, name)
         self.options: WriteOptions = parse_write_options(
-            {BOOTSTRAP: broker.bootstrap, "topic": name, "kafka.request.timeout.ms": "20000"}
+            {
+                BOOTSTRAP: broker.bootstrap,
+                "topic": name,
+                "kafka.request.timeout.ms": str(timeout_ms),
+            }
         )
         self.cluster = Cluster(self.options.client)
         self.batch = self.batch_of(5)

@@ -60,8 +60,11 @@ def options(topic: Topic, **given: str) -> ReadOptions:
     )
 
 
-def read(options: ReadOptions, start: int, end: int) -> list[int]:
-    works = stream_plan.work_between(options, Progress({PLACE: start}), Progress({PLACE: end}))
+def read(options: ReadOptions, start: int, end: int, topic_id: UUID | None = None) -> list[int]:
+    ids = {} if topic_id is None else {NAME: topic_id}
+    works = stream_plan.work_between(
+        options, Progress({PLACE: start}, ids), Progress({PLACE: end}, ids)
+    )
     return [
         offset
         for work in works
@@ -70,9 +73,11 @@ def read(options: ReadOptions, start: int, end: int) -> list[int]:
     ]
 
 
-def step(options: ReadOptions, start: int, target: int | None = None) -> Any:
+def step(
+    options: ReadOptions, start: int, target: int | None = None, topic_id: UUID | None = None
+) -> Any:
     aim = None if target is None else Progress({PLACE: target})
-    start_at = Progress({PLACE: start})
+    start_at = Progress({PLACE: start}, {} if topic_id is None else {NAME: topic_id})
     return stream_plan.admit(options, start_at, target=aim, max_offsets=None).offsets
 
 
@@ -121,6 +126,16 @@ def old_metadata(request: Any, answer: Any) -> bool:
     return True
 
 
+def other_id(request: Any, answer: Any) -> bool:
+    """
+    A broker that knows the topic that had the name before.
+    """
+    if type(request).__name__ != "DescribeTopicPartitionsRequest":
+        return False
+    answer.topics[0] = replace(answer.topics[0], topic_id=UUID(int=7))
+    return True
+
+
 class OtherTopicSecond:
     """
     A topic of the same name is seen by the second question for its id only.
@@ -158,7 +173,7 @@ class Lagging:
 
 
 @pytest.mark.parametrize("fails", ["true", "false"])
-@pytest.mark.parametrize("change", [lagging_fetch, shorter_log])
+@pytest.mark.parametrize("change", [lagging_fetch, shorter_log, other_id])
 def test_reader_waits_for_a_leader_that_lags(
     topic: Topic,
     monkeypatch: pytest.MonkeyPatch,
@@ -166,9 +181,10 @@ def test_reader_waits_for_a_leader_that_lags(
     change: Callable[..., bool],
     fails: str,
 ) -> None:
+    topic_id = stream_plan.latest(options(topic)).topic_ids[NAME]
     lagging = Lagging(monkeypatch, change, FEW)
     with caplog.at_level(logging.WARNING):
-        found = read(options(topic, failOnDataLoss=fails), 0, ALL)
+        found = read(options(topic, failOnDataLoss=fails), 0, ALL, topic_id)
 
     assert FEW == lagging.changed
     assert list(range(ALL)) == found
@@ -176,7 +192,7 @@ def test_reader_waits_for_a_leader_that_lags(
 
 
 @pytest.mark.parametrize("fails", ["true", "false"])
-@pytest.mark.parametrize("change", [lagging_end, old_metadata])
+@pytest.mark.parametrize("change", [lagging_end, old_metadata, other_id])
 def test_stream_waits_for_a_broker_that_lags(
     topic: Topic,
     monkeypatch: pytest.MonkeyPatch,
@@ -184,9 +200,10 @@ def test_stream_waits_for_a_broker_that_lags(
     change: Callable[..., bool],
     fails: str,
 ) -> None:
+    topic_id = stream_plan.latest(options(topic)).topic_ids[NAME]
     lagging = Lagging(monkeypatch, change, FEW)
     with caplog.at_level(logging.WARNING):
-        assert {PLACE: ALL} == step(options(topic, failOnDataLoss=fails), READ)
+        assert {PLACE: ALL} == step(options(topic, failOnDataLoss=fails), READ, topic_id=topic_id)
 
     assert FEW == lagging.changed
     assert not caplog.records

@@ -45,7 +45,7 @@ class Stream:
         given = {"subscribe": topic.name, "startingOffsets": "earliest"}
         given["failOnDataLoss"] = str(fails).lower()
         if source == "broker":
-            given[BOOTSTRAP] = topic.broker.bootstrap
+            given |= {BOOTSTRAP: topic.broker.bootstrap, "kafka.request.timeout.ms": "1000"}
         else:
             given |= {"path": str(topic.directory), "readUpTo": "logEnd"}
         self._options = parse_stream_options(given)
@@ -161,7 +161,8 @@ def test_query_notices_a_topic_created_again(
     assert "id" in json.loads(last.read_text().splitlines()[-1])[topic.name]
     topic.recreate()
     topic.send(records(20, seed=1))
-    stream = connector.stream(topic, failOnDataLoss=str(fails).lower())
+    soon = {"kafka.request.timeout.ms": "2000"}
+    stream = connector.stream(topic, failOnDataLoss=str(fails).lower(), **soon)
 
     if fails:
         with pytest.raises(QUERY_FAILED, match=SAID):

@@ -169,7 +169,8 @@ def test_failed_micro_batch_leaves_nothing_open(world: World) -> None:
     assert [] == world.seen_and_after()
 
 
-def test_topic_created_again_is_noticed_before_the_decision(world: World) -> None:
+def test_topic_created_again_is_noticed_before_the_decision(broker: BrokerProcess) -> None:
+    world = World(broker, "recreated-target", timeout_ms=1000)
     prepared = [world.prepare(0, 1)]
     world.topic.recreate()
     prepared.append(world.prepare(1, 2))
@@ -180,6 +181,20 @@ def test_topic_created_again_is_noticed_before_the_decision(world: World) -> Non
     world.writer.commit([world.prepare(0, 3), world.prepare(1, 4)], 5)
 
     assert [b"0.3", b"1.4"] == world.seen_and_after()
+    world.cluster.close()
+
+
+def test_micro_batch_is_written_again_if_its_topic_is_created_again(world: World) -> None:
+    """
+    With a topic the broker deletes the offsets committed for it, and so the decision.
+    """
+    world.decide(world.transactions(1, 2))
+    world.topic.recreate()
+
+    batch = world.batch_of(5, "next run")
+    world.writer.commit([world.prepare(0, 1, batch), world.prepare(1, 2, batch)], 5)
+
+    assert [b"0.1", b"1.2"] == world.seen_and_after()
 
 
 def test_attempts_of_different_micro_batches_share_names(world: World) -> None:

@@ -27,7 +27,7 @@ from barnabas.pipeline.errors import (
     OldFormat,
 )
 from barnabas.pipeline.live.plan import LiveRange, client_of
-from barnabas.pipeline.live.topics import isolation_of, topic_ids_of
+from barnabas.pipeline.live.topics import confirmed_ids, isolation_of
 from barnabas.pipeline.logs.chunks import Chunk, what_is_wrong
 from barnabas.pipeline.options import Mode, ReadOptions
 from barnabas.pipeline.reading.gathered_batches import ChunkPiece, GatheredBatches
@@ -113,9 +113,10 @@ class _Reader:
             DataLoss: the topic was created again since the plan was made, and the records may be
                 those of the new one, unless the options say to go on.
         """
-        topic = self._partition.topic
-        now = topic_ids_of(self._cluster, [topic]).get(topic, self._topic_id)
-        if self._topic_id is not None and now != self._topic_id:
+        topic, known = self._partition.topic, self._topic_id
+        if known is None:
+            return
+        if confirmed_ids(self._cluster, {topic: known}).get(topic, known) != known:
             report_loss(f"{topic} was deleted and created again while it was read.", self._options)
 
     def _after(self, failed: ClientError, patience: Patience) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from barnabas.client.cluster import Cluster
 from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.live.plan import LiveRange, client_of, tasks
-from barnabas.pipeline.live.topics import readable, there_now, topic_ids_of, wanted
+from barnabas.pipeline.live.topics import confirmed_ids, readable, there_now, wanted
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import report_loss
 from barnabas.pipeline.reading.stream_plan import Progress, waiting_in
@@ -71,7 +71,7 @@ def work_between(options: ReadOptions, start: Progress, end: Progress) -> list[L
     """
     with Cluster(client_of(options)) as cluster:
         starting = start.still_there(end.topic_ids, options)
-        topic_ids = topic_ids_of(cluster, end.topic_ids)
+        topic_ids = confirmed_ids(cluster, end.topic_ids)
         ending = end.still_there(topic_ids, options)
         new = sorted(ending.keys() - starting.keys())
         starts = readable(cluster, new, 0) if new else {}

@@ -4,11 +4,11 @@ The partitions of a cluster that a query reads, and what can be read of each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from barnabas.client.cluster import Cluster
+from barnabas.client.retries import Patience
 from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.errors import BrokerError, UnknownTopic
 from barnabas.pipeline.options import IsolationLevel, ReadOptions
@@ -101,6 +101,34 @@ def topic_ids_of(cluster: Cluster, topics: Iterable[str]) -> dict[str, UUID]:
         return {}
 
 
+def confirmed_ids(cluster: Cluster, known: Mapping[str, UUID]) -> dict[str, UUID]:
+    """
+    The ids of the *known* topics now. A broker that lags may tell the id of a deleted topic, so the
+    cluster is asked again, up to the client's timeout, while one of them differs.
+
+    Raises:
+        BrokerError, Disconnected: as ``topic_ids_of``.
+    """
+    patience = cluster.patience()
+    while True:
+        found = topic_ids_of(cluster, known)
+        changed = [topic for topic in known if found.get(topic, known[topic]) != known[topic]]
+        if not changed or not _waits(cluster, patience, f"{', '.join(changed)} has another id"):
+            return found
+
+
+def _waits(cluster: Cluster, patience: Patience, sentence: str) -> bool:
+    """
+    Wait to ask the cluster again; False if the time is over.
+    """
+    try:
+        patience.after(BrokerError.of(ErrorCode.OFFSET_NOT_AVAILABLE, sentence))
+    except BrokerError:
+        return False
+    cluster.forget()
+    return True
+
+
 def there_now(
     cluster: Cluster, options: ReadOptions, known: Progress
 ) -> tuple[dict[TopicPartition, OffsetRange], dict[str, UUID]]:
@@ -109,11 +137,12 @@ def there_now(
     their topics.
 
     A leader that was just elected may know of fewer records than the one before (KIP-207,
-    KAFKA-7703), and a broker that was just started of fewer partitions. While one of those that are
-    *known* is missing or ends earlier, the cluster is asked again, up to the client's timeout.
+    KAFKA-7703), and a broker that was just started of fewer partitions, or of a deleted topic.
+    While one of those that are *known* is missing, ends earlier or is of another topic, the cluster
+    is asked again, up to the client's timeout.
 
     Args:
-        known: where partitions ended before. It does not matter for topics created again.
+        known: where partitions ended before.
 
     Raises:
         UnknownTopic: as ``partitions_of``.
@@ -133,15 +162,15 @@ def there_now(
             changing = topic_ids_of(cluster, topics) != topic_ids
         except UnknownTopic as error:
             unknown = error
-        expected = known.of_same_topics(topic_ids)
+        same = known.of_same_topics(topic_ids)
         behind = [
-            each for each, end in expected.items() if each not in found or found[each].end < end
+            each
+            for each, end in known.offsets.items()
+            if each not in same or each not in found or found[each].end < end
         ]
         if behind or changing:
             sentence = f"{', '.join(map(str, behind)) or 'A topic'} has changed"
-            with suppress(BrokerError):
-                patience.after(BrokerError.of(ErrorCode.OFFSET_NOT_AVAILABLE, sentence))
-                cluster.forget()
+            if _waits(cluster, patience, sentence):
                 continue
         if unknown is not None:
             raise unknown

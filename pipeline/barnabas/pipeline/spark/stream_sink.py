@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from barnabas.client.cluster import Cluster
 from barnabas.pipeline.errors import ClientError, DataLoss, InvalidOption, PipelineError
-from barnabas.pipeline.live.topics import topic_ids_of
+from barnabas.pipeline.live.topics import confirmed_ids
 from barnabas.pipeline.spark.shipped import Shipped
 from barnabas.pipeline.spark.sink import check_columns
 from barnabas.pipeline.spark.tasks import settle_worker
@@ -172,7 +172,8 @@ def _check_topics(cluster: Cluster, batch: MicroBatch, prepared: Sequence[Prepar
     Raises:
         DataLoss: a topic was created again since a task has begun to write to it.
     """
-    now = topic_ids_of(cluster, {topic for each in prepared for topic in each.topic_ids})
+    noted = {topic: known for each in prepared for topic, known in each.topic_ids.items()}
+    now = confirmed_ids(cluster, noted)
     for each in prepared:
         for topic, known in each.topic_ids.items():
             if now.get(topic, known) != known:

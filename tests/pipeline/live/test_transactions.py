@@ -17,9 +17,9 @@ from barnabas.pipeline.writing.transactions import (
 )
 from barnabas.storage.topic_partition import TopicPartition
 from tests.interop.clients.base import NewRecord
-from tests.pipeline.live.sink_world import World
+from tests.pipeline.live.sink_world import SOON_S, World
 from tests.pipeline.topics import Topic
-from tests.support.broker_process import BrokerProcess
+from tests.support.broker_process import BrokerProcess, wait_for
 
 pytestmark = [pytest.mark.interop, pytest.mark.spark]
 
@@ -184,17 +184,24 @@ def test_topic_created_again_is_noticed_before_the_decision(broker: BrokerProces
     world.cluster.close()
 
 
-def test_micro_batch_is_written_again_if_its_topic_is_created_again(world: World) -> None:
+def test_micro_batch_is_written_again_if_its_decision_is_gone(world: World) -> None:
     """
-    With a topic the broker deletes the offsets committed for it, and so the decision.
+    With a topic the broker deletes the offsets committed for it, and so the decision. A task that
+    has still read it has written nothing.
     """
     world.decide(world.transactions(1, 2))
-    world.topic.recreate()
-
     batch = world.batch_of(5, "next run")
-    world.writer.commit([world.prepare(0, 1, batch), world.prepare(1, 2, batch)], 5)
+    prepared = [world.prepare(0, 3, batch)]
+    world.topic.recreate()
+    wait_for(lambda: read_decision(world.cluster, batch) is None, "its deletion", SOON_S)
+    prepared.append(world.prepare(1, 4, batch))
 
-    assert [b"0.1", b"1.2"] == world.seen_and_after()
+    with pytest.raises(TransactionsLost, match="that micro-batch 5 is to be committed is gone"):
+        world.writer.commit([*prepared], 5)
+    world.writer.abort([*prepared], 5)
+    world.writer.commit([world.prepare(0, 5, batch), world.prepare(1, 6, batch)], 5)
+
+    assert [b"0.5", b"1.6"] == world.seen_and_after()
 
 
 def test_attempts_of_different_micro_batches_share_names(world: World) -> None:

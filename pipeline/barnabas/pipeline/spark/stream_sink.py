@@ -17,7 +17,13 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import StructType
 
 from barnabas.client.cluster import Cluster
-from barnabas.pipeline.errors import ClientError, DataLoss, InvalidOption, PipelineError
+from barnabas.pipeline.errors import (
+    ClientError,
+    DataLoss,
+    InvalidOption,
+    PipelineError,
+    TransactionsLost,
+)
 from barnabas.pipeline.live.topics import confirmed_ids
 from barnabas.pipeline.spark.shipped import Shipped
 from barnabas.pipeline.spark.sink import check_columns
@@ -51,6 +57,7 @@ class Prepared(WriterCommitMessage):
 
     batch: MicroBatch
     attempt: int
+    was_decided: bool = False
     transaction: Identity | None = None
     places: tuple[TopicPartition, ...] = ()
     topic_ids: Mapping[str, UUID] = field(default_factory=dict)
@@ -107,6 +114,13 @@ class TopicStreamWriter(Shipped, DataSourceStreamArrowWriter):
             if decision is not None and decision.is_about(batch):
                 # A run before this one has decided; what this one may have written does not count.
                 commit(cluster, batch.group, decision)
+            elif any(each.was_decided for each in prepared):
+                # Its tasks have written nothing.
+                raise TransactionsLost(
+                    f"The note that micro-batch {batch.batch_id} is to be committed is gone from"
+                    f" the group {batch.group} since its tasks have read it: a topic or the group"
+                    " was deleted. Start the query again: the micro-batch is written again."
+                )
             elif transactions := _transactions(prepared):
                 place = next(each.places[0] for each in prepared if each.places)
                 last = max(each.attempt for each in prepared)
@@ -150,7 +164,7 @@ def prepare(
     with Cluster(options.client, creates_topics=True) as cluster:
         decision = read_decision(cluster, batch)
         if decision is not None and decision.is_about(batch):
-            return Prepared(batch, attempt)
+            return Prepared(batch, attempt, was_decided=True)
         name = batch.transactional_id(attempt, decision)
         identity = initialized(cluster, name, options)
         producer = TaskProducer(cluster, options, identity, task)
@@ -164,7 +178,13 @@ def prepare(
         if decision is not None and decision.is_about(batch):
             # The driver took another attempt, and may have looked for open transactions already.
             abort(cluster, [] if identity in decision.transactions else [identity])
-        return Prepared(batch, attempt, identity if places else None, places, producer.topic_ids)
+        return Prepared(
+            batch,
+            attempt,
+            transaction=identity if places else None,
+            places=places,
+            topic_ids=producer.topic_ids,
+        )
 
 
 def _check_topics(cluster: Cluster, batch: MicroBatch, prepared: Sequence[Prepared]) -> None:

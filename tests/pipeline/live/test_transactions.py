@@ -3,12 +3,16 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from barnabas.pipeline.errors import ClientError, DataLoss, TransactionsLost
+from barnabas.pipeline.spark import stream_sink
+from barnabas.pipeline.spark.stream_sink import Prepared
 from barnabas.pipeline.writing import transactions as module
+from barnabas.pipeline.writing.identity import Identity
 from barnabas.pipeline.writing.transactions import (
     MicroBatch,
     abort,
@@ -150,6 +154,28 @@ def test_attempt_that_is_too_late_leaves_nothing_open(world: World) -> None:
     assert [b"0.1"] == world.seen_and_after()
 
 
+def test_attempt_that_begins_too_late_aborts_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    It stalls behind its look for a decision, for a whole micro-batch.
+    """
+    taken, after, real = world.prepare(0, 10), world.batch_of(6), stream_sink.initialized
+    behind: list[Prepared] = []
+
+    def late(*given: Any) -> Identity:
+        monkeypatch.setattr(stream_sink, "initialized", real)
+        world.writer.commit([taken], 5)
+        behind.append(world.prepare(0, 21, after))
+        return real(*given)
+
+    monkeypatch.setattr(stream_sink, "initialized", late)
+    world.prepare(0, 11)
+    world.writer.commit([*behind], 6)
+
+    assert [b"0.10", b"0.21"] == world.seen_and_after()
+
+
 def test_transactions_of_a_run_that_died_are_aborted(world: World) -> None:
     for attempt in range(3):
         world.prepare(attempt, 100 + attempt, world.batch_of(5, "old"))
@@ -213,5 +239,6 @@ def test_attempts_of_different_micro_batches_share_names(world: World) -> None:
         world.writer.commit([*prepared], number)
 
     assert [3, 3, 3, 3] == [len(each) for each in names]
-    assert names[1] == names[2] == names[3]
+    assert names[1] == names[3]
+    assert not names[1] & names[2], "an attempt that begins late aborts nothing of the next one"
     assert 12 == len(world.seen_and_after())

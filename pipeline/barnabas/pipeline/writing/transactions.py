@@ -21,7 +21,8 @@ submits again counts from 0 again. So the name has Spark's task attempt id, whic
 application. It counts on for as long as the application runs, and a broker keeps each name for days
 (``transactional.id.expiration.ms``); therefore it is counted from the last attempt that the
 decision before notes, if that was made in the same run of the query. All attempts at a micro-batch
-know the same decision, so their names differ, and micro-batches use the same names again.
+know the same decision, so their names differ, and micro-batches use the same names again; not two
+that follow one another, for an attempt that is not taken may begin its transaction late.
 
 After the commit, the driver aborts all other transactions of the query: those of attempts that
 lost, and those of a run that died.
@@ -102,7 +103,7 @@ class MicroBatch:
         """
         if previous is not None and previous.run_id == self.run_id:
             attempt -= previous.last_attempt
-        return f"{self.prefix}-{attempt}"
+        return f"{self.prefix}-{2 * attempt + next_slot(previous)}"
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class CommitDecision:
     last_attempt: int = 0
     """The largest id of the committed attempts; those of later micro-batches are larger."""
     slot: int = 0
-    """Which of the two places for further parts of a decision has those of this one."""
+    """0 and 1 in turn. It tells apart names that two decisions in a row would share otherwise."""
 
     @classmethod
     def after(
@@ -134,7 +135,7 @@ class CommitDecision:
         """
         The decision that follows *previous*, whose parts it leaves as they are until it holds.
         """
-        slot = 0 if previous is None else 1 - previous.slot
+        slot = next_slot(previous)
         return cls(
             batch.query_id,
             batch.batch_id,
@@ -151,6 +152,10 @@ class CommitDecision:
         same prefix, is another one.
         """
         return self.query_id == batch.query_id and self.batch_id >= batch.batch_id
+
+
+def next_slot(previous: CommitDecision | None) -> int:
+    return 0 if previous is None else 1 - previous.slot
 
 
 def read_decision(cluster: Cluster, batch: MicroBatch) -> CommitDecision | None:

@@ -12,7 +12,7 @@ from barnabas.pipeline.errors import ClientError, DataLoss, TransactionsLost
 from barnabas.pipeline.spark import stream_sink
 from barnabas.pipeline.spark.stream_sink import Prepared
 from barnabas.pipeline.writing import transactions as module
-from barnabas.pipeline.writing.identity import Identity
+from barnabas.pipeline.writing.identity import Identity, initialized
 from barnabas.pipeline.writing.transactions import (
     MicroBatch,
     abort,
@@ -160,14 +160,14 @@ def test_attempt_that_begins_too_late_aborts_nothing(
     """
     It stalls behind its look for a decision, for a whole micro-batch.
     """
-    taken, after, real = world.prepare(0, 10), world.batch_of(6), stream_sink.initialized
+    taken, after = world.prepare(0, 10), world.batch_of(6)
     behind: list[Prepared] = []
 
     def late(*given: Any) -> Identity:
-        monkeypatch.setattr(stream_sink, "initialized", real)
+        monkeypatch.setattr(stream_sink, "initialized", initialized)
         world.writer.commit([taken], 5)
         behind.append(world.prepare(0, 21, after))
-        return real(*given)
+        return initialized(*given)
 
     monkeypatch.setattr(stream_sink, "initialized", late)
     world.prepare(0, 11)

@@ -119,12 +119,12 @@ def test_next_plan_sees_new_segments(disk: CountingFiles, logs: Path, tmp_path: 
 
 def test_stream_step_reads_no_index_twice(disk: CountingFiles, logs: Path) -> None:
     options = parse_options({"path": str(logs), "startingOffsets": "earliest"})
-    start = {TopicPartition("events", 0): 90}
+    start = stream_plan.Progress({TopicPartition("events", 0): 90})
 
     end = stream_plan.admit(options, start, target=None, max_offsets=None, max_bytes=3_000_000)
 
     assert {2: 1, 3: 1, LAST: 1} == disk.indexes
-    assert 90 < end[TopicPartition("events", 0)] < 4 * BATCHES
+    assert 90 < end.offsets[TopicPartition("events", 0)] < 4 * BATCHES
 
 
 def test_index_cache_is_bounded(

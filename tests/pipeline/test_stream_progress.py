@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -10,6 +12,7 @@ from barnabas.pipeline.errors import DataLoss, InvalidOption
 from barnabas.pipeline.option_parser import parse_stream_options
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.stream_plan import (
+    Progress,
     admit,
     from_json,
     initial,
@@ -18,6 +21,7 @@ from barnabas.pipeline.reading.stream_plan import (
     work_between,
 )
 from barnabas.pipeline.rows import read
+from barnabas.storage.directories.directory import HIGH_WATERMARK_CHECKPOINT
 from barnabas.storage.topic_partition import TopicPartition
 from tests.support.log_directory import START_OFFSETS, WrittenDirectory, append, some_records
 from tests.support.some import some
@@ -42,41 +46,46 @@ def options(directory: WrittenDirectory, **given: str) -> ReadOptions:
 
 
 def step(directory: WrittenDirectory, start: Any, **given: Any) -> Any:
-    more = {"target": None, "max_offsets": None, "max_bytes": None, **given}
-    return admit(options(directory), start, **more)
+    names = ("target", "max_offsets", "max_bytes")
+    more = {name: given.pop(name, None) for name in names}
+    more["target"] = None if more["target"] is None else Progress(more["target"])
+    return admit(options(directory, **given), Progress(start), **more).offsets
 
 
 def offsets(directory: WrittenDirectory, start: Any, end: Any, **given: str) -> list[int]:
     parsed = options(directory, **given)
     return [
         offset
-        for work in work_between(parsed, start, end)
+        for work in work_between(parsed, Progress(start), Progress(end))
         for batch in read(work, ["offset"], parsed)
         for offset in batch.column(0).to_pylist()
     ]
 
 
 def test_progress_offsets_have_the_format_of_the_connector() -> None:
-    progress = {
+    offsets = {
         TopicPartition("b", 0): 1,
         TopicPartition("a", 10): 2,
         TopicPartition("a", 9): 3,
     }
+    older = '{"a": {"9": 3, "10": 2}, "b": {"0": 1}}'
+    progress = Progress(offsets, {"b": UUID(int=7)})
 
-    noted = to_json(progress)
+    noted = json.dumps(to_json(progress))
 
-    assert '{"a": {"9": 3, "10": 2}, "b": {"0": 1}}' == str(noted).replace("'", '"')
-    assert progress == from_json(noted)
+    assert older.replace('"0"', '"id": "AAAAAAAAAAAAAAAAAAAABw", "0"') == noted
+    assert progress == from_json(json.loads(noted))
+    assert older == json.dumps(to_json(Progress(offsets)))
+    assert Progress(offsets) == from_json(json.loads(older))
 
 
 def test_stream_begins_at_the_end_by_default(written: WrittenDirectory) -> None:
     some = '{"events": {"0": 42}}'
 
-    assert BOTH == initial(options(written)) == latest(options(written))
-    assert NOTHING == initial(options(written, startingOffsets="earliest"))
-    assert {**BOTH, TopicPartition("events", 0): 42} == initial(
-        options(written, startingOffsets=some)
-    )
+    assert BOTH == initial(options(written)).offsets == latest(options(written)).offsets
+    assert NOTHING == initial(options(written, startingOffsets="earliest")).offsets
+    at_42 = initial(options(written, startingOffsets=some)).offsets
+    assert {**BOTH, TopicPartition("events", 0): 42} == at_42
 
 
 def test_stream_step_without_limits_goes_to_the_end(written: WrittenDirectory) -> None:
@@ -116,9 +125,10 @@ def test_byte_limit_is_shared_among_partitions_with_backlog(written: WrittenDire
 def test_stream_steps_have_the_requested_number_of_tasks(written: WrittenDirectory) -> None:
     start = {**BOTH, TopicPartition("events", 0): 200}
 
-    assert 1 == len(work_between(options(written), start, BOTH))
+    between = Progress(start), Progress(BOTH)
+    assert 1 == len(work_between(options(written), *between))
     several = options(written, minPartitions="4")
-    assert 4 <= len(work_between(several, start, BOTH)) <= 8
+    assert 4 <= len(work_between(several, *between)) <= 8
     assert list(range(200, 300)) == offsets(written, start, BOTH, minPartitions="4")
 
 
@@ -155,14 +165,7 @@ def test_deleted_partition_is_a_data_loss(written: WrittenDirectory) -> None:
         step(written, NOTHING)
     with pytest.raises(DataLoss, match="events-1 is gone"):
         offsets(written, NOTHING, BOTH)
-    goes_on = admit(
-        options(written, failOnDataLoss="false"),
-        NOTHING,
-        target=None,
-        max_offsets=None,
-        max_bytes=None,
-    )
-    assert {first: 300} == goes_on
+    assert {first: 300} == step(written, NOTHING, failOnDataLoss="false")
 
 
 def test_log_that_became_shorter_is_a_data_loss(written: WrittenDirectory) -> None:
@@ -172,6 +175,17 @@ def test_log_that_became_shorter_is_a_data_loss(written: WrittenDirectory) -> No
         step(written, beyond)
     with pytest.raises(DataLoss, match="events-1 is to be read up to offset 120"):
         offsets(written, BOTH, beyond)
+
+
+def test_older_high_watermark_is_no_data_loss(written: WrittenDirectory) -> None:
+    """
+    The directory of another replica, or of a broker that was killed, may know an older one.
+    """
+    (written.path / HIGH_WATERMARK_CHECKPOINT).write_text("0\n2\nevents 0 300\nevents 1 40\n")
+    start = {**BOTH, TopicPartition("events", 1): 50}
+
+    assert start == step(written, start)
+    assert [] == offsets(written, start, start)
 
 
 @pytest.mark.parametrize(

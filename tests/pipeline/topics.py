@@ -36,8 +36,9 @@ class Topic:
         self.name = name
         self.expected: list[Seen] = []
         self._client = Confluent()
-        with_dots = {option.replace("_", "."): value for option, value in configs.items()}
-        self._client.create_topic(broker.bootstrap, name, partitions, with_dots)
+        self._partitions = partitions
+        self._configs = {option.replace("_", "."): value for option, value in configs.items()}
+        self._client.create_topic(broker.bootstrap, name, partitions, self._configs)
 
     @property
     def directory(self) -> Path:
@@ -90,6 +91,16 @@ class Topic:
         self.expected = [
             seen for seen in self.expected if seen.partition != partition or seen.offset >= before
         ]
+
+    def recreate(self) -> None:
+        """
+        Delete the topic, and create it under the same name.
+        """
+        admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
+        for future in admin.delete_topics([self.name]).values():
+            future.result(PATIENCE)
+        self._client.create_topic(self.broker.bootstrap, self.name, self._partitions, self._configs)
+        self.expected = []
 
     def grow(self, partitions: int) -> None:
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})

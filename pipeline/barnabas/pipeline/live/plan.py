@@ -5,7 +5,8 @@ The tasks of a read from a broker: ranges of offsets, as Spark's Kafka connector
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from uuid import UUID
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.settings import ClientSettings
@@ -24,6 +25,8 @@ class LiveRange:
 
     partition: TopicPartition
     offsets: OffsetRange
+    topic_id: UUID | None = None
+    """None if it is not known."""
 
 
 def client_of(options: ReadOptions) -> ClientSettings:
@@ -44,15 +47,24 @@ def plan(options: ReadOptions) -> list[LiveRange]:
     """
     check_batch(options)
     with Cluster(client_of(options)) as cluster:
-        return tasks(wanted(cluster, options), options)
+        offsets, topic_ids = wanted(cluster, options)
+        return tasks(offsets, options, topic_ids)
 
 
-def tasks(offsets: Mapping[TopicPartition, OffsetRange], options: ReadOptions) -> list[LiveRange]:
+def tasks(
+    offsets: Mapping[TopicPartition, OffsetRange],
+    options: ReadOptions,
+    topic_ids: Mapping[str, UUID],
+) -> list[LiveRange]:
     """
     A task for each partition; with ``maxRecordsPerPartition`` and ``minPartitions`` more, of
     offsets that follow one another.
     """
-    ranges = [LiveRange(each, some) for each, some in sorted(offsets.items()) if some.count]
+    ranges = [
+        LiveRange(each, some, topic_ids.get(each.topic))
+        for each, some in sorted(offsets.items())
+        if some.count
+    ]
     most = options.max_records_per_partition
     if most is not None:
         ranges = [piece for each in ranges for piece in _cut(each, -(-each.offsets.count // most))]
@@ -75,4 +87,4 @@ def _cut(whole: LiveRange, pieces: int) -> Iterator[LiveRange]:
     pieces = min(pieces, count)
     for number in range(pieces):
         since, until = count * number // pieces, count * (number + 1) // pieces
-        yield LiveRange(whole.partition, OffsetRange(start + since, start + until))
+        yield replace(whole, offsets=OffsetRange(start + since, start + until))

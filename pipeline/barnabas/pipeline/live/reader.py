@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.connection import Connection
+from barnabas.client.retries import Patience
 from barnabas.client.settings import ClientSettings, number
 from barnabas.pipeline.decoding.batch_headers import Headers, has_flag, last_offsets, walk
 from barnabas.pipeline.decoding.decode import OffsetRange, RowPartition, Wanted, bad_checksums
@@ -26,7 +27,7 @@ from barnabas.pipeline.errors import (
     OldFormat,
 )
 from barnabas.pipeline.live.plan import LiveRange, client_of
-from barnabas.pipeline.live.topics import isolation_of
+from barnabas.pipeline.live.topics import confirmed_ids, isolation_of
 from barnabas.pipeline.logs.chunks import Chunk, what_is_wrong
 from barnabas.pipeline.options import Mode, ReadOptions
 from barnabas.pipeline.reading.gathered_batches import ChunkPiece, GatheredBatches
@@ -44,7 +45,7 @@ logger = logging.getLogger(__name__)
 _NEVER: Final = LONG_MAX
 _WAIT_MS: Final = 500
 """Kafka's ``fetch.max.wait.ms``. What is asked for is there, and nothing is waited for."""
-_BEGINNING: Final = -2
+_END, _BEGINNING = -1, -2
 
 
 def read_live(
@@ -78,6 +79,7 @@ class _Reader:
         self._cluster = cluster
         self._options = options
         self._partition = work.partition
+        self._topic_id = work.topic_id
         self._place = RowPartition(*work.partition)
         self._offsets = work.offsets
         self._next = work.offsets.start
@@ -101,35 +103,65 @@ class _Reader:
                 break
             if self._next > before:
                 patience.restart()
-            self._after(failed, patience.after)
+            self._after(failed, patience)
+        self._check_topic()
         yield from self._gathered.rows()
 
-    def _after(self, failed: ClientError, pause: Any) -> None:
-        if isinstance(failed, BrokerError) and failed.code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            self._lost()
-        else:
-            pause(failed)
-            self._cluster.forget()
-
-    def _lost(self) -> None:
+    def _check_topic(self) -> None:
         """
-        Go on behind what was deleted.
+        Raises:
+            DataLoss: the topic was created again since the plan was made, and the records may be
+                those of the new one, unless the options say to go on.
+        """
+        topic, known = self._partition.topic, self._topic_id
+        if known is None:
+            return
+        if confirmed_ids(self._cluster, {topic: known}).get(topic, known) != known:
+            report_loss(f"{topic} was deleted and created again while it was read.", self._options)
+
+    def _after(self, failed: ClientError, patience: Patience) -> None:
+        """
+        Prepare the next try.
+
+        Only a log start offset behind the next offset proves that records are lost. A log that ends
+        before that offset may be the one of a leader that lags, or that is no longer the leader.
 
         Raises:
-            DataLoss: unless the options say to do so.
+            DataLoss: records are deleted, or the log still ends too early when the time is over,
+                and the options do not say to go on.
+            Disconnected, BrokerError: the time is over.
         """
+        if isinstance(failed, BrokerError) and failed.code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            if self._skips_deleted():
+                return
+            failed = self._gives_nothing()
+        try:
+            patience.after(failed)
+        except BrokerError as error:
+            if error.code != ErrorCode.OFFSET_NOT_AVAILABLE or not self._skips_missing_end():
+                raise
+        self._cluster.forget()
+
+    def _skips_deleted(self) -> bool:
         start = self._cluster.offsets({self._partition: _BEGINNING})[self._partition]
         if start <= self._next:
-            report_loss(
-                f"{self._partition} is to be read from offset {self._next} to"
-                f" {self._offsets.end - 1}, and ends before.",
-                self._options,
-            )
-            self._next = self._offsets.end
-            return
+            return False
         last = min(start, self._offsets.end) - 1
         report_loss(f"Offsets {self._next} to {last} of {self._partition} are gone.", self._options)
         self._next = start
+        return True
+
+    def _skips_missing_end(self) -> bool:
+        end = self._cluster.offsets({self._partition: _END})[self._partition]
+        if end > self._next:
+            return False
+        report_loss(
+            f"{self._partition} is to be read from offset {self._next} to {self._offsets.end - 1},"
+            f" and ends at {end} now.",
+            self._options,
+        )
+        self._next = self._offsets.end
+        return True
 
     def _from_leader(self) -> Iterator[pa.RecordBatch]:
         """
@@ -209,12 +241,18 @@ class _Reader:
             return headers, self._next
         return headers, max(self._next, int(last_offsets(headers[-1:])[0]) + 1)
 
-    def _nothing(self, answered: PartitionData, waited: Any) -> None:
-        if answered.high_watermark < self._next:
-            raise BrokerError.of(ErrorCode.OFFSET_OUT_OF_RANGE, self._from)
-        if not answered.records:
-            sentence = f"{self._from} gives nothing from offset {self._next} on"
-            waited.after(BrokerError.of(ErrorCode.OFFSET_NOT_AVAILABLE, sentence))
+    def _nothing(self, answered: PartitionData, waited: Patience) -> None:
+        if answered.records:
+            return
+        if answered.high_watermark <= self._next:
+            # The high watermark of a new leader lags until its followers fetch (KIP-207), and an
+            # old leader does not know the new one: look for the leader again.
+            raise self._gives_nothing()
+        waited.after(self._gives_nothing())
+
+    def _gives_nothing(self) -> BrokerError:
+        sentence = f"{self._from} gives nothing from offset {self._next} on"
+        return BrokerError.of(ErrorCode.OFFSET_NOT_AVAILABLE, sentence)
 
     def _decoded(
         self, data: bytes, headers: Headers, offsets: OffsetRange, aborted: Sequence[AbortedTxn]

@@ -4,13 +4,22 @@ The partitions of a cluster that a query reads, and what can be read of each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from uuid import UUID
 
 from barnabas.client.cluster import Cluster
+from barnabas.client.retries import Patience
 from barnabas.pipeline.decoding.decode import OffsetRange
-from barnabas.pipeline.errors import UnknownTopic
+from barnabas.pipeline.errors import BrokerError, UnknownTopic
 from barnabas.pipeline.options import IsolationLevel, ReadOptions
 from barnabas.pipeline.reading.plan import bounded, check_bounds
+from barnabas.pipeline.reading.stream_plan import Progress
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
 from barnabas.storage.topic_partition import TopicPartition
 
 _END, _BEGINNING = -1, -2
@@ -62,9 +71,117 @@ def readable(
     return {each: OffsetRange(starts[each], max(starts[each], ends[each])) for each in names}
 
 
-def wanted(cluster: Cluster, options: ReadOptions) -> dict[TopicPartition, OffsetRange]:
+def topic_ids_of(cluster: Cluster, topics: Iterable[str]) -> dict[str, UUID]:
     """
-    The offsets of each partition that are asked for.
+    The ids of those of the *topics* that exist. It is empty if the broker does not tell: Kafka does
+    from 3.7 on (DescribeTopicPartitions, KIP-966).
+
+    Raises:
+        BrokerError, Disconnected: the cluster does not answer.
+    """
+    names = [TopicRequest(name=name) for name in sorted(topics)]
+
+    def attempt() -> dict[str, UUID]:
+        found: dict[str, UUID] = {}
+        cursor: Cursor | None = None
+        while names:
+            request = DescribeTopicPartitionsRequest(topics=names, cursor=cursor)
+            answer = cluster.any().ask(request)
+            found |= {each.name: each.topic_id for each in answer.topics if not each.error_code}
+            cursor = answer.next_cursor
+            if cursor is None:
+                break
+        return found
+
+    try:
+        return cluster.retried(attempt)
+    except BrokerError as error:
+        if error.code != ErrorCode.UNSUPPORTED_VERSION:
+            raise
+        return {}
+
+
+def confirmed_ids(cluster: Cluster, known: Mapping[str, UUID]) -> dict[str, UUID]:
+    """
+    The ids of the *known* topics now. A broker that lags may tell the id of a deleted topic, so the
+    cluster is asked again, up to the client's timeout, while one of them differs.
+
+    Raises:
+        BrokerError, Disconnected: as ``topic_ids_of``.
+    """
+    patience = cluster.patience()
+    while True:
+        found = topic_ids_of(cluster, known)
+        changed = [topic for topic in known if found.get(topic, known[topic]) != known[topic]]
+        if not changed or not _waits(cluster, patience, f"{', '.join(changed)} has another id"):
+            return found
+
+
+def _waits(cluster: Cluster, patience: Patience, sentence: str) -> bool:
+    """
+    Wait to ask the cluster again; False if the time is over.
+    """
+    try:
+        patience.after(BrokerError.of(ErrorCode.OFFSET_NOT_AVAILABLE, sentence))
+    except BrokerError:
+        return False
+    cluster.forget()
+    return True
+
+
+def there_now(
+    cluster: Cluster, options: ReadOptions, known: Progress
+) -> tuple[dict[TopicPartition, OffsetRange], dict[str, UUID]]:
+    """
+    The offsets of each partition that is meant, as far as they can be read now, and the ids of
+    their topics.
+
+    A leader that was just elected may know of fewer records than the one before (KIP-207,
+    KAFKA-7703), and a broker that was just started of fewer partitions, or of a deleted topic.
+    While one of those that are *known* is missing, ends earlier or is of another topic, the cluster
+    is asked again, up to the client's timeout.
+
+    Args:
+        known: where partitions ended before.
+
+    Raises:
+        UnknownTopic: as ``partitions_of``.
+    """
+    patience = cluster.patience()
+    while True:
+        found: dict[TopicPartition, OffsetRange] = {}
+        topic_ids: dict[str, UUID] = {}
+        unknown: UnknownTopic | None = None
+        changing = False
+        try:
+            partitions = partitions_of(cluster, options)
+            topics = {each.topic for each in partitions}
+            topic_ids = topic_ids_of(cluster, topics)
+            found = readable(cluster, partitions, isolation_of(options))
+            # The offsets are those of the topics with these ids.
+            changing = topic_ids_of(cluster, topics) != topic_ids
+        except UnknownTopic as error:
+            unknown = error
+        same = known.of_same_topics(topic_ids)
+        behind = [
+            each
+            for each, end in known.offsets.items()
+            if each not in same or each not in found or found[each].end < end
+        ]
+        if behind or changing:
+            sentence = f"{', '.join(map(str, behind)) or 'A topic'} has changed"
+            if _waits(cluster, patience, sentence):
+                continue
+        if unknown is not None:
+            raise unknown
+        return found, topic_ids
+
+
+def wanted(
+    cluster: Cluster, options: ReadOptions
+) -> tuple[dict[TopicPartition, OffsetRange], dict[str, UUID]]:
+    """
+    The offsets of each partition that are asked for, and the ids of their topics.
 
     Raises:
         UnknownTopic, DataLoss, InvalidOption: as ``partitions_of`` and ``bounded``.
@@ -72,13 +189,21 @@ def wanted(cluster: Cluster, options: ReadOptions) -> dict[TopicPartition, Offse
     partitions = partitions_of(cluster, options)
     check_bounds(options, partitions)
     isolation_level = isolation_of(options)
-    there = readable(cluster, partitions, isolation_level)
+    there, topic_ids = there_now(cluster, options, Progress(_named_offsets(options)))
     found = {}
-    for partition in partitions:
+    for partition in there:
 
         def offset_at(timestamp_ms: int, partition: TopicPartition = partition) -> int | None:
             at = cluster.offsets({partition: timestamp_ms}, isolation_level)[partition]
             return None if at < 0 else min(max(at, there[partition].start), there[partition].end)
 
         found[partition] = bounded(options, partition, there[partition], offset_at)
-    return found
+    return found, topic_ids
+
+
+def _named_offsets(options: ReadOptions) -> dict[TopicPartition, int]:
+    named = [*options.start.offsets.items(), *options.end.offsets.items()]
+    return {
+        partition: max(offset for each, offset in named if each == partition)
+        for partition, _ in named
+    }

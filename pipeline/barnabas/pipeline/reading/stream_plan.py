@@ -1,15 +1,20 @@
 """
 How far a stream may go in its next step, and what it has to read for it.
 
-Offsets are noted as Spark's Kafka connector notes them, ``{"topic": {"0": 42}}``, and its rules are
-kept: a partition that appears later is read from its beginning; offsets that are gone, partitions
-that are gone and logs that have become shorter are a loss of data, which ends the query or, with
-``failOnDataLoss=false``, is logged.
+Offsets are noted as Spark's Kafka connector notes them, with the id of the topic beside them,
+``{"topic": {"id": "dUHZ4DSIQA2iHFIpYpsSjw", "0": 42}}``. Its rules are kept: a partition that
+appears later is read from its beginning; offsets that are gone, partitions that are gone and logs
+that have become shorter are a loss of data, which ends the query or, with
+``failOnDataLoss=false``, is logged. So is a topic that was deleted and created again; it is then
+read from its beginning. A topic whose id is not noted or not known is taken for the same one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
 
 from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.logs.indexes import batch_at
@@ -26,43 +31,119 @@ from barnabas.pipeline.reading.plan import (
 )
 from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.topic_partition import TopicPartition
+from barnabas.storage.uuids import parse_uuid, uuid_text
 
-Progress = Mapping[TopicPartition, int]
+StreamOffsets = Mapping[TopicPartition, int]
 WaitingOffsets = Mapping[TopicPartition, OffsetRange]
-"""The offset behind the last one that was read, of each partition."""
 
 
-def to_json(progress: Progress) -> dict[str, dict[str, int]]:
+_ID: Final = "id"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """
+    How far a stream has come.
+    """
+
+    offsets: StreamOffsets
+    """The offset behind the last one that was read, of each partition."""
+    topic_ids: Mapping[str, UUID] = field(default_factory=dict)
+    """Of the topics whose id is known."""
+
+    def of_same_topics(self, topic_ids: Mapping[str, UUID]) -> StreamOffsets:
+        """
+        The offsets without those of topics that have other ids by now.
+
+        Args:
+            topic_ids: by now.
+        """
+        changed = {
+            topic for topic, known in self.topic_ids.items() if topic_ids.get(topic, known) != known
+        }
+        return {each: at for each, at in self.offsets.items() if each.topic not in changed}
+
+    def still_there(self, topic_ids: Mapping[str, UUID], options: ReadOptions) -> StreamOffsets:
+        """
+        The same.
+
+        Raises:
+            DataLoss: a topic has another id, unless the options say to go on.
+        """
+        same = self.of_same_topics(topic_ids)
+        for topic in sorted({each.topic for each in self.offsets.keys() - same.keys()}):
+            before, now = uuid_text(self.topic_ids[topic]), uuid_text(topic_ids[topic])
+            report_loss(
+                f"{topic} was deleted and created again: its id was {before}, and is {now} now.",
+                options,
+            )
+        return same
+
+    def advanced(self, ends: StreamOffsets, topic_ids: Mapping[str, UUID]) -> Progress:
+        """
+        The progress at *ends*. A topic whose id is not known now keeps the one that was noted.
+        """
+        ids = {**self.topic_ids, **topic_ids}
+        topics = {each.topic for each in ends}
+        return Progress(ends, {topic: ids[topic] for topic in topics & ids.keys()})
+
+
+def to_json(progress: Progress) -> dict[str, dict[str, int | str]]:
     """
     In an order that is always the same: Spark compares offsets by their text.
     """
-    noted: dict[str, dict[str, int]] = {}
-    for (topic, partition), offset in sorted(progress.items()):
-        noted.setdefault(topic, {})[str(partition)] = offset
+    noted: dict[str, dict[str, int | str]] = {}
+    for (topic, partition), offset in sorted(progress.offsets.items()):
+        if topic not in noted:
+            known = progress.topic_ids.get(topic)
+            noted[topic] = {} if known is None else {_ID: uuid_text(known)}
+        noted[topic][str(partition)] = offset
     return noted
 
 
-def from_json(noted: Mapping[str, Mapping[str, int]]) -> Progress:
-    return {
-        TopicPartition(topic, int(partition)): offset
-        for topic, partitions in noted.items()
-        for partition, offset in partitions.items()
-    }
+def from_json(noted: Mapping[str, Mapping[str, int | str]]) -> Progress:
+    offsets, topic_ids = {}, {}
+    for topic, partitions in noted.items():
+        for name, value in partitions.items():
+            if name == _ID:
+                topic_ids[topic] = parse_uuid(str(value))
+            else:
+                offsets[TopicPartition(topic, int(name))] = int(value)
+    return Progress(offsets, topic_ids)
 
 
 def initial(options: ReadOptions) -> Progress:
     """
     Where a new stream begins.
     """
-    bounds = resolve(options, open_logs(options))
-    return {partition: offsets.start for partition, offsets in bounds.items()}
+    logs = open_logs(options)
+    bounds = resolve(options, logs)
+    starts = {partition: offsets.start for partition, offsets in bounds.items()}
+    return Progress(starts, _topic_ids(logs))
 
 
 def latest(options: ReadOptions) -> Progress:
     """
     Where the logs end now, as far as they may be read.
     """
-    return {log.topic_partition: _end(log, options) for log in open_logs(options)}
+    logs = open_logs(options)
+    return Progress({log.topic_partition: _end(log, options) for log in logs}, _topic_ids(logs))
+
+
+def _topic_ids(logs: Iterable[StoredLog]) -> Mapping[str, UUID]:
+    """
+    The ids of the topics, as far as their logs have ``partition.metadata``.
+
+    Raises:
+        CorruptCheckpoint: such a file has another form.
+    """
+    found: dict[str, UUID] = {}
+    for log in logs:
+        topic = log.topic_partition.topic
+        metadata = None if topic in found else log.directory.partition_metadata
+        if metadata is not None:
+            found[topic] = metadata.topic_id
+    return found
 
 
 def admit(
@@ -83,11 +164,14 @@ def admit(
             somewhat more; it has at least one batch.
 
     Raises:
-        DataLoss: partitions are gone, or logs shorter than they were.
+        DataLoss: partitions are gone, logs shorter than they were, or topics created again.
     """
     logs = {log.topic_partition: log for log in open_logs(options)}
-    there = {each: OffsetRange(log.start_offset, _end(log, options)) for each, log in logs.items()}
-    ends, waiting = waiting_in(options, start, there, target=target, max_offsets=max_offsets)
+    topic_ids = _topic_ids(logs.values())
+    since = start.still_there(topic_ids, options)
+    there = {each: _there(log, since.get(each, 0), options) for each, log in logs.items()}
+    aim = None if target is None else target.of_same_topics(topic_ids)
+    ends, waiting = waiting_in(options, since, there, target=aim, max_offsets=max_offsets)
     if max_bytes is not None:
 
         def stored(partition: TopicPartition, offsets: OffsetRange) -> int:
@@ -97,17 +181,18 @@ def admit(
             return _after_bytes(logs[partition], offsets, share)
 
         waiting = share_out(waiting, max_bytes, stored, cut)
-    return {**ends, **{partition: offsets.end for partition, offsets in waiting.items()}}
+    ends = {**ends, **{partition: offsets.end for partition, offsets in waiting.items()}}
+    return start.advanced(ends, topic_ids)
 
 
 def waiting_in(
     options: ReadOptions,
-    start: Progress,
+    start: StreamOffsets,
     there: Mapping[TopicPartition, OffsetRange],
     *,
-    target: Progress | None,
+    target: StreamOffsets | None,
     max_offsets: int | None,
-) -> tuple[Progress, WaitingOffsets]:
+) -> tuple[StreamOffsets, WaitingOffsets]:
     """
     Where partitions end for a step, and which offsets of them are read in it.
 
@@ -124,13 +209,15 @@ def waiting_in(
     ends: dict[TopicPartition, int] = {}
     for partition, offsets in there.items():
         end = offsets.end
-        if target is not None:
-            end = min(end, target.get(partition, start.get(partition, offsets.start)))
         if end < start.get(partition, 0):
             report_loss(
                 f"{partition} was read up to offset {start[partition]}, and ends at {end} now.",
                 options,
             )
+        elif target is not None:
+            since = start.get(partition, offsets.start)
+            # The target may come from a leader that lagged.
+            end = max(since, min(end, target.get(partition, since)))
         ends[partition] = end
     waiting: WaitingOffsets = {
         partition: OffsetRange(max(start.get(partition, 0), there[partition].start), end)
@@ -147,10 +234,13 @@ def work_between(options: ReadOptions, start: Progress, end: Progress) -> list[W
     The tasks of one step.
 
     Raises:
-        DataLoss: offsets are gone, or a partition came that does not begin with its first one.
+        DataLoss: offsets are gone, a topic was created again, or a partition came that does not
+            begin with its first one.
     """
     logs = {log.topic_partition: log for log in open_logs(options)}
-    wanted = dict(_offsets_between(options, logs, start, end))
+    since = start.still_there(end.topic_ids, options)
+    until = end.still_there(_topic_ids(logs.values()), options)
+    wanted = dict(_offsets_between(options, logs, since, until))
 
     def pieces(options: ReadOptions) -> Iterator[SegmentRange]:
         for partition, offsets in wanted.items():
@@ -162,8 +252,8 @@ def work_between(options: ReadOptions, start: Progress, end: Progress) -> list[W
 def _offsets_between(
     options: ReadOptions,
     logs: Mapping[TopicPartition, StoredLog],
-    start: Progress,
-    end: Progress,
+    start: StreamOffsets,
+    end: StreamOffsets,
 ) -> Iterator[tuple[TopicPartition, OffsetRange]]:
     for partition, until in sorted(end.items()):
         since = start.get(partition, 0)
@@ -183,6 +273,17 @@ def _offsets_between(
                 options,
             )
         yield partition, OffsetRange(max(since, log.start_offset), until)
+
+
+def _there(log: StoredLog, known: int, options: ReadOptions) -> OffsetRange:
+    """
+    What can be read of a log that was read up to the offset *known*. A high watermark noted
+    before that, as in the directory of another replica, hides nothing that the log still has.
+    """
+    end = _end(log, options)
+    if end < known:
+        end = max(end, min(known, log.log_end_offset))
+    return OffsetRange(log.start_offset, end)
 
 
 def _end(log: StoredLog, options: ReadOptions) -> int:

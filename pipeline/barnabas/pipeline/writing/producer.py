@@ -17,11 +17,13 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
+from uuid import UUID
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.connection import Connection
 from barnabas.client.retries import MAY_PASS, Patience
 from barnabas.pipeline.errors import BrokerError, Disconnected, RowError
+from barnabas.pipeline.live.topics import topic_ids_of
 from barnabas.pipeline.writing.encode import RecordSet, halves
 from barnabas.pipeline.writing.identity import NOBODY, Identity, join_transaction
 from barnabas.pipeline.writing.options import WriteOptions
@@ -78,6 +80,8 @@ class TaskProducer:
         self._is_recovering = False
         self._aside: dict[TopicPartition, int] = {}
         """How many of its first batches a partition may have already."""
+        self.topic_ids: dict[str, UUID] = {}
+        """The topics of a transaction, as they were before its first record, if that is known."""
         self.written = 0
         """Rows that a broker has confirmed."""
 
@@ -98,6 +102,8 @@ class TaskProducer:
         """
         new = {records.partition for records in sets} - self._next_sequence.keys()
         if self._identity.transactional_id is not None and new:
+            topics = {partition.topic for partition in new} - self.topic_ids.keys()
+            self.topic_ids |= topic_ids_of(self._cluster, topics)
             join_transaction(self._cluster, self._identity, new)
         self._note_lost()
         for records in sets:

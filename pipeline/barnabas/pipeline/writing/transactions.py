@@ -15,6 +15,18 @@ again: of two runs, one is decided on. This is a commit in two phases with the g
 its memory. A transaction that was committed can be committed again without effect, as long as its
 producer has not begun another one.
 
+Each attempt at a task has a transaction of its own name, for an attempt that begins aborts the
+transaction of its name. The number of an attempt in its stage would not do: a stage that Spark
+submits again counts from 0 again. So the name has Spark's task attempt id, which is unique in an
+application. It counts on for as long as the application runs, and a broker keeps each name for days
+(``transactional.id.expiration.ms``); therefore it is counted from the last attempt that the
+decision before notes, if that was made in the same run of the query. All attempts at a micro-batch
+know the same decision, so their names differ, and micro-batches use the same names again; not two
+that follow one another, for an attempt that is not taken may begin its transaction late.
+
+After the commit, the driver aborts all other transactions of the query: those of attempts that
+lost, and those of a run that died.
+
 Conditions: readers are ``read_committed``. A query goes on within ``transaction.timeout.ms`` after
 a decision whose transactions were not all committed: a broker aborts transactions that are older.
 If it has aborted all of them, the decision is withdrawn and the micro-batch written again; if some
@@ -26,8 +38,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
@@ -38,6 +50,7 @@ from barnabas.pipeline.writing.identity import Identity, initialized
 from barnabas.pipeline.writing.options import WriteOptions
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.end_txn import EndTxnRequest
+from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
 from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -73,17 +86,24 @@ class MicroBatch:
     batch_id: int
     prefix: str
     """Of the names of transactions, and of the group."""
+    run_id: str = ""
+    """Of a start of the query."""
 
     @property
     def group(self) -> str:
         return self.prefix
 
-    def transactional_id(self, task: int, attempt: int) -> str:
+    def transactional_id(self, attempt: int, previous: CommitDecision | None) -> str:
         """
-        The name of the transaction of one attempt at one task. Attempts have names of their own:
-        Spark may run two of one task, and take either.
+        The name of the transaction of one attempt.
+
+        Args:
+            attempt: its id, unique in an application of Spark.
+            previous: the last decision, which is not about this micro-batch.
         """
-        return f"{self.prefix}-{task}-{attempt}"
+        if previous is not None and previous.run_id == self.run_id:
+            attempt -= previous.last_attempt
+        return f"{self.prefix}-{2 * attempt + next_slot(previous)}"
 
 
 @dataclass(frozen=True)
@@ -97,6 +117,34 @@ class CommitDecision:
     transactions: tuple[Identity, ...]
     place: TopicPartition
     """Some partition that is there, to which the committed offset is attached."""
+    run_id: str = ""
+    last_attempt: int = 0
+    """The largest id of the committed attempts; those of later micro-batches are larger."""
+    slot: int = 0
+    """0 and 1 in turn. It tells apart names that two decisions in a row would share otherwise."""
+
+    @classmethod
+    def after(
+        cls,
+        previous: CommitDecision | None,
+        batch: MicroBatch,
+        transactions: Iterable[Identity],
+        place: TopicPartition,
+        last_attempt: int,
+    ) -> CommitDecision:
+        """
+        The decision that follows *previous*, whose parts it leaves as they are until it holds.
+        """
+        slot = next_slot(previous)
+        return cls(
+            batch.query_id,
+            batch.batch_id,
+            tuple(transactions),
+            place,
+            batch.run_id,
+            last_attempt,
+            slot,
+        )
 
     def is_about(self, batch: MicroBatch) -> bool:
         """
@@ -106,9 +154,14 @@ class CommitDecision:
         return self.query_id == batch.query_id and self.batch_id >= batch.batch_id
 
 
+def next_slot(previous: CommitDecision | None) -> int:
+    return 0 if previous is None else 1 - previous.slot
+
+
 def read_decision(cluster: Cluster, batch: MicroBatch) -> CommitDecision | None:
     """
-    The last decision of the query that *batch* is of, if there is one.
+    The last decision of the query that *batch* is of, if there is one. If that is about an earlier
+    micro-batch, which was committed before *batch* began, it comes without its transactions.
 
     Raises:
         BrokerError, Disconnected: nobody says.
@@ -116,19 +169,42 @@ def read_decision(cluster: Cluster, batch: MicroBatch) -> CommitDecision | None:
     noted = _committed(cluster, batch.group, batch.query_id)
     if noted is None:
         return None
-    entries = list(noted.told["transactions"])
-    for number in range(1, noted.told["pieces"]):
-        group = f"{batch.group}.{number}"
-        more = _committed(cluster, group, batch.query_id)
-        if more is None or more.offset != noted.offset:
-            raise BrokerError(
-                ErrorCode.INVALID_RECORD, f"The group {group} has lost a part of what was decided."
-            )
-        entries.extend(more.told["transactions"])
+    told = noted.told
+    slot = told.get("slot", 0)
+    entries: list[Any] = []
+    if noted.offset > batch.batch_id:
+        entries += told["transactions"]
+        for number in range(1, told["pieces"]):
+            group = _part(batch.group, slot, number)
+            more = _committed(cluster, group, batch.query_id, noted.place)
+            if more is None or more.offset != noted.offset:
+                raise BrokerError(
+                    ErrorCode.INVALID_RECORD,
+                    f"The group {group} has lost a part of what was decided.",
+                )
+            entries += more.told["transactions"]
     transactions = tuple(
         Identity(number, epoch, f"{batch.prefix}-{name}") for name, number, epoch in entries
     )
-    return CommitDecision(batch.query_id, noted.offset - 1, transactions, noted.place)
+    return CommitDecision(
+        batch.query_id,
+        noted.offset - 1,
+        transactions,
+        noted.place,
+        told.get("run", ""),
+        told.get("attempt", 0),
+        slot,
+    )
+
+
+def _part(group: str, slot: int, number: int) -> str:
+    """
+    The group with a part of a decision. Parts are noted one after the other, so those of the
+    decision before have to stay: two decisions that follow one another have different slots.
+    """
+    if not number:
+        return group
+    return f"{group}.{number}.{slot}" if slot else f"{group}.{number}"
 
 
 def decide(cluster: Cluster, group: str, decision: CommitDecision) -> None:
@@ -142,14 +218,17 @@ def decide(cluster: Cluster, group: str, decision: CommitDecision) -> None:
         [_without(group, each), each.producer_id, each.epoch] for each in decision.transactions
     ]
     pieces = [entries[at : at + _ENTRIES] for at in range(0, len(entries), _ENTRIES)] or [[]]
-    # What is noted last has the number of the others.
+    # What is noted last has the number of the others, and their slot.
     for number in reversed(range(len(pieces))):
-        told = {
-            "query": decision.query_id,
-            "pieces": len(pieces),
-            "transactions": pieces[number],
-        }
-        name = f"{group}.{number}" if number else group
+        told: dict[str, Any] = {"query": decision.query_id, "transactions": pieces[number]}
+        if not number:
+            told |= {
+                "pieces": len(pieces),
+                "slot": decision.slot,
+                "run": decision.run_id,
+                "attempt": decision.last_attempt,
+            }
+        name = _part(group, decision.slot, number)
         # The offset 0 is left to a first micro-batch that is withdrawn.
         _commit(cluster, name, _Noted(decision.batch_id + 1, told, decision.place))
 
@@ -168,9 +247,14 @@ class _Noted(NamedTuple):
     place: TopicPartition
 
 
-def _committed(cluster: Cluster, group: str, query_id: str) -> _Noted | None:
+def _committed(
+    cluster: Cluster, group: str, query_id: str, only: TopicPartition | None = None
+) -> _Noted | None:
     """
     What a query has noted last.
+
+    Args:
+        only: attached to this partition.
     """
 
     def attempt() -> _Noted | None:
@@ -184,7 +268,7 @@ def _committed(cluster: Cluster, group: str, query_id: str) -> _Noted | None:
                     raise BrokerError.of(each.error_code, f"The group {group} cannot be asked")
                 place = TopicPartition(topic.name, each.partition_index)
                 told = json.loads(each.metadata or "{}")
-                if told.get("query") == query_id:
+                if told.get("query") == query_id and only in (None, place):
                     found.append(_Noted(each.committed_offset, told, place))
         return max(found, key=attrgetter("offset"), default=None)
 
@@ -235,7 +319,9 @@ def commit(cluster: Cluster, group: str, decision: CommitDecision) -> None:
             " open for longer than kafka.transaction.timeout.ms. Its rows have to be compared by"
             " hand."
         )
-    withdrawn = replace(decision, batch_id=decision.batch_id - 1, transactions=())
+    withdrawn = replace(
+        decision, batch_id=decision.batch_id - 1, transactions=(), slot=1 - decision.slot
+    )
     decide(cluster, group, withdrawn)
     raise TransactionsLost(
         f"The broker has aborted the transactions of micro-batch {decision.batch_id} ({names}), as"
@@ -280,20 +366,34 @@ def abort(cluster: Cluster, transactions: Iterable[Identity]) -> None:
             return
 
 
-def abort_earlier(
-    cluster: Cluster, batch: MicroBatch, attempts: Mapping[int, int], options: WriteOptions
-) -> None:
+def abort_others(cluster: Cluster, batch: MicroBatch, options: WriteOptions) -> None:
     """
-    Abort what attempts at tasks have left that were not the last ones.
+    Abort all transactions of the query that are open; those decided on are committed before. The
+    attempts that have begun them can do nothing any more.
 
-    Args:
-        attempts: the number of the attempt that counts, by task.
+    A broker that does not list transactions (Kafka before 3.0) aborts them when their time is over.
     """
-    names: Sequence[str] = [
-        batch.transactional_id(task, attempt)
-        for task, last in attempts.items()
-        for attempt in range(last)
-    ]
-    with suppress(ClientError):
-        for name in names:
+    try:
+        for name in sorted(_open_transactions(cluster, batch.prefix)):
             initialized(cluster, name, options)
+    except ClientError as error:
+        logger.warning("Transactions of %s may stay open: %s", batch.prefix, error)
+
+
+def _open_transactions(cluster: Cluster, prefix: str) -> set[str]:
+    """
+    The names of the query's transactions that have records and no end.
+    """
+    name = re.compile(re.escape(prefix) + r"-\d+")
+    request = ListTransactionsRequest(state_filters=["Ongoing"], producer_id_filters=[])
+
+    def attempt() -> set[str]:
+        found: set[str] = set()
+        for connection in cluster.every():
+            answer = connection.ask(request)
+            if answer.error_code:
+                raise BrokerError.of(answer.error_code, f"{connection.address} lists nothing")
+            found.update(each.transactional_id for each in answer.transaction_states)
+        return found
+
+    return set(filter(name.fullmatch, cluster.retried(attempt)))

@@ -74,10 +74,10 @@ class Kind:
 
     def versions(self) -> list[int]:
         """
-        The versions or snapshots of the table, the oldest first.
+        The versions or snapshots of the table that can be restored, the oldest first.
         """
         if self.format == "delta":
-            return list(range(1, self.delta().version() + 1))
+            return list(range(self.delta().version()))
         return [snapshot.snapshot_id for snapshot in self.loaded().snapshots()]
 
     def restore(self, version: int) -> None:

@@ -131,7 +131,7 @@ def versioned(request: pytest.FixtureRequest, tmp_path: Path) -> Kind:
     return Kind(request.param, tmp_path / "archive")
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_run_after_a_restore_archives_what_the_restored_version_lacks(
     versioned: Kind, directory: WrittenDirectory, seed: int
 ) -> None:
@@ -140,17 +140,15 @@ def test_run_after_a_restore_archives_what_the_restored_version_lacks(
     """
     chance = random.Random(seed)
     log = directory.events
-    for step in range(6):
+    for step in range(4):
         transaction(log, 5 * step, commit=chance.random() < 0.5)
         log.roll()
         fill(log, chance.choice((10, 30)))
-        log.roll()
         directory.checkpoint()
         versioned.run(directory.path)
         assert closed_rows(directory.path) == versioned.rows()
         for version in chance.sample(versioned.versions(), 2):
             versioned.restore(version)
-        versioned.rows()
         if chance.random() < 0.3:
             versioned.delete(f"offset >= {chance.randrange(log.log_end_offset)}")
     directory.stop()

@@ -5,7 +5,9 @@ A range is one version of the table: its file and a transaction identifier, whic
 step. The identifier is ``barnabas/TOPIC-PARTITION/LEVEL`` and its number is the next offset, so the
 table itself says where a run goes on; a log of a Delta table keeps the last number for ever. Two
 writers that add the same identifier conflict, so the second of two runs is refused; other writers,
-like a compaction of small files, do not conflict.
+like a compaction of small files, do not conflict. RESTORE and DELETE change the files and leave the
+identifiers, and a shallow clone has none. So ``barnabas/TOPIC-PARTITION/LEVEL/records`` has the
+offset behind the last record by then, and the numbers count only if the files end there.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ from barnabas.pipeline.jobs.archive.table import (
     ArchiveError,
     ArchiveTable,
     Merged,
+    Noted,
     other_run,
+    resumed,
 )
 from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
@@ -54,6 +58,7 @@ _OTHER_READERS: Final = frozenset({"deletionVectors", "columnMapping"})
 _OF_A_FILE: Final = [
     "path",
     "size_bytes",
+    "num_records",
     "min.offset",
     "max.offset",
     "partition.topic",
@@ -98,20 +103,40 @@ class DeltaArchive(ArchiveTable):
         self.__dict__.pop("_files", None)
 
     def archived(self, partition: TopicPartition) -> ArchivedPartition | None:
-        table = self._table
-        if table is None:
+        if self._table is None:
             return None
-        for level in IsolationLevel:
-            end = table.transaction_version(_app_id(partition, level.value))
-            if end is not None:
-                files = self._files.get(partition, ())
-                return ArchivedPartition(
-                    OffsetRange(files[0].offsets.start if files else end, end),
-                    level.value,
-                    f"version {table.version()} of {self._url}",
-                    max(files, key=lambda file: file.offsets.end).path if files else None,
-                )
-        return None
+        files = self._files.get(partition, ())
+        last = max(files, key=lambda file: file.offsets.end, default=None)
+        records = None if last is None else OffsetRange(files[0].offsets.start, last.offsets.end)
+        state = resumed(self._noted(partition), records)
+        if state is None:
+            return None
+        return ArchivedPartition(
+            OffsetRange(state.end_offset if records is None else records.start, state.end_offset),
+            state.isolation_level,
+            f"version {self._table.version()} of {self._url}",
+            None if last is None else last.path,
+        )
+
+    def _noted(self, partition: TopicPartition) -> list[Noted]:
+        assert self._table is not None
+        numbers = self._table.transaction_version
+        return [
+            Noted(end, level.value, numbers(_records_id(partition, level.value)))
+            for level in IsolationLevel
+            if (end := numbers(_app_id(partition, level.value))) is not None
+        ]
+
+    def noted_end(self, partition: TopicPartition) -> int:
+        noted = [] if self._table is None else self._noted(partition)
+        return max([super().noted_end(partition), *(each.end_offset for each in noted)])
+
+    def files_of_versions(self) -> frozenset[str]:
+        if self._table is None:
+            return frozenset()
+        # Those that the log has removed, and whose time has not run out.
+        removed = self._table.vacuum(0, dry_run=True, enforce_retention_duration=False)
+        return frozenset(str(local_path(self._url) / path) for path in removed)
 
     @property
     def exists(self) -> bool:
@@ -157,10 +182,13 @@ class DeltaArchive(ArchiveTable):
 
     def add(self, commit: ArchiveCommit) -> None:
         assert self._table is not None
-        app_id = _app_id(commit.topic_partition, commit.isolation_level)
-        last = self._table.transaction_version(app_id)
-        if last is not None and last != commit.start_offset:
+        partition, level = commit.topic_partition, commit.isolation_level
+        archived = self.archived(partition)
+        if archived is not None and archived.offsets.end != commit.start_offset:
             raise other_run(commit, self._url)
+        records_end = max((file.offsets.end for file in self._files.get(partition, ())), default=0)
+        if commit.last_offset is not None:
+            records_end = commit.last_offset + 1
         try:
             self._table.create_write_transaction(
                 [] if commit.file is None else [_add_action(commit, commit.file)],
@@ -169,13 +197,17 @@ class DeltaArchive(ArchiveTable):
                 partition_by=PARTITIONED_BY,
                 commit_properties=CommitProperties(
                     custom_metadata={"barnabas": commit.name},
-                    app_transactions=[Transaction(app_id, commit.end_offset)],
+                    app_transactions=[
+                        Transaction(_app_id(partition, level), commit.end_offset),
+                        Transaction(_records_id(partition, level), records_end),
+                    ],
                 ),
             )
         except CommitFailedError as error:
             raise other_run(commit, self._url) from error
         # What others have added by now comes too, and is compared above before the next range.
         self._table.update_incremental()
+        self.__dict__.pop("_files", None)
 
     def merge_small_files(self, below_bytes: int) -> Merged:
         if self._table is None:
@@ -231,15 +263,26 @@ class DeltaArchive(ArchiveTable):
         """
         The files of each partition by their first offsets, as they were when this was first asked
         for.
+
+        Raises:
+            ArchiveError: a file has no statistics, and its offsets are not known.
         """
         assert self._table is not None
         actions = pa.table(self._table.get_add_actions(flatten=True))
         found: dict[TopicPartition, list[ArchivedFile]] = {}
-        if "max.offset" not in actions.column_names:
+        if not actions.num_rows:
             return found
-        for row in actions.select(_OF_A_FILE).sort_by("min.offset").to_pylist():
-            if row["max.offset"] is None:
-                continue
+        known = [name for name in _OF_A_FILE if name in actions.column_names]
+        rows = actions.select(known).to_pylist()
+        for row in rows:
+            if row.get("max.offset") is None and row["num_records"] != 0:
+                raise ArchiveError(
+                    f"{self._url}/{row['path']} has no statistics of its offsets, which another"
+                    " writer has left out: the table does not say what is archived. Write it again"
+                    " with statistics."
+                )
+        rows = [row for row in rows if row["num_records"] != 0]
+        for row in sorted(rows, key=lambda row: row["min.offset"]):
             partition = TopicPartition(row["partition.topic"], row["partition.partition"])
             path, size = row["path"], row["size_bytes"]
             offsets = OffsetRange(row["min.offset"], row["max.offset"] + 1)
@@ -250,6 +293,10 @@ class DeltaArchive(ArchiveTable):
 
 def _app_id(partition: TopicPartition, isolation_level: str) -> str:
     return f"barnabas/{partition}/{isolation_level}"
+
+
+def _records_id(partition: TopicPartition, isolation_level: str) -> str:
+    return f"{_app_id(partition, isolation_level)}/records"
 
 
 def _add_action(commit: ArchiveCommit, file: str) -> AddAction:

@@ -9,6 +9,7 @@ What can go wrong between a log directory and its rows.
     ├── CorruptBatch             bytes of a segment are no batch, or its records no records
     │   ├── OldFormat                a batch of message format 0 or 1
     │   └── TooManyBytes             a batch that decompresses to more than is allowed
+    ├── MissingTransactionIndex  aborted records cannot be told from committed ones
     └── TransactionsLost         a broker has aborted what was to be committed
 
     ClientError              errors of barnabas.client; these come from a pipeline too:
@@ -39,6 +40,7 @@ __all__ = [
     "DataLoss",
     "Disconnected",
     "InvalidOption",
+    "MissingTransactionIndex",
     "NotABroker",
     "OldFormat",
     "PipelineError",
@@ -99,6 +101,28 @@ class RowError(BrokerError):
     """
     A row cannot be written: the sentence names it.
     """
+
+
+class MissingTransactionIndex(PipelineError):
+    """
+    A transaction was aborted, and the index *path* of its segment does not have it.
+
+    Args:
+        first_offset: of its records that would be rows.
+        marker_offset: of its ABORT marker.
+    """
+
+    def __init__(self, path: str, first_offset: int, marker_offset: int) -> None:
+        super().__init__(path, first_offset, marker_offset)
+        self.path, self.first_offset, self.marker_offset = path, first_offset, marker_offset
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path} is missing or incomplete: the transaction with offset"
+            f" {self.first_offset} was aborted at offset {self.marker_offset}, and read_committed"
+            " would return its records. Copy all files of the log directory, not only *.log; or"
+            " delete the .index files of the copy and start a broker on it, which rebuilds them."
+        )
 
 
 class TransactionsLost(PipelineError):

@@ -4,10 +4,12 @@ An archive as an Iceberg table, by pyiceberg.
 A range is one snapshot of the table: its file, and the property
 ``barnabas.archived.TOPIC-PARTITION`` of the table, which has the next offset. Both are committed in
 one step. A rollback changes the snapshot and leaves the property, so it counts only if the files of
-the current snapshot end where they did when it was written. The catalog takes a commit only if the table's snapshot is the one that it was made from.
-pyiceberg's own retries are off (``commit.retry.num-retries``), since they would add a range that
-another run has added meanwhile; here a commit is tried again only if the offset is still the one
-that it begins with.
+the current snapshot end where they did when it was written.
+
+The catalog takes a commit only if the table's snapshot is the one that it was made from. pyiceberg's
+own retries are off (``commit.retry.num-retries``), since they would add a range that another run
+has added meanwhile; here a commit is tried again only if the offset is still the one that it begins
+with.
 """
 
 from __future__ import annotations
@@ -69,8 +71,8 @@ from barnabas.pipeline.jobs.archive.table import (
 )
 from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.jobs.parquet_files import STATISTICS
-from barnabas.pipeline.schemas import RECORDS
 from barnabas.pipeline.logs.filesystems import local_path
+from barnabas.pipeline.schemas import RECORDS
 from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.state_files.file_names import parse_topic_partition_name
 from barnabas.storage.topic_partition import TopicPartition
@@ -282,12 +284,14 @@ class IcebergArchive(ArchiveTable):
         if not new_files:
             return Merged(0, 0)
         try:
-            with table.transaction() as transaction:
-                with transaction.update_snapshot().overwrite() as snapshot:
-                    for group, new in new_files:
-                        for old in group:
-                            snapshot.delete_data_file(old)
-                        snapshot.append_data_file(new)
+            with (
+                table.transaction() as transaction,
+                transaction.update_snapshot().overwrite() as snapshot,
+            ):
+                for group, new in new_files:
+                    for old in group:
+                        snapshot.delete_data_file(old)
+                    snapshot.append_data_file(new)
         except CommitFailedException as error:
             raise InUse(f"Another writer has changed {self._name} meanwhile.") from error
         return Merged(sum(map(len, groups)), len(groups))

@@ -6,6 +6,7 @@ What can go wrong between a log directory and its rows.
     PipelineError
     ├── UnknownTopic             the directories hold no such topic or partition
     ├── DataLoss                 offsets that were asked for are not there any more
+    ├── MissingDirectory         a worker does not have a log directory
     ├── CorruptBatch             bytes of a segment are no batch, or its records no records
     │   ├── OldFormat                a batch of message format 0 or 1
     │   └── TooManyBytes             a batch that decompresses to more than is allowed
@@ -19,7 +20,7 @@ What can go wrong between a log directory and its rows.
     └── Disconnected             a broker cannot be reached, or the connection was lost
         └── NotABroker               another program answers at the address
 
-A missing directory is a ``FileNotFoundError``. All are pickled on their way from a worker of Spark
+A directory that is missing when a read is planned is a ``FileNotFoundError``. All are pickled on their way from a worker of Spark
 to the driver, so that each keeps its arguments as they were given.
 """
 
@@ -40,6 +41,7 @@ __all__ = [
     "DataLoss",
     "Disconnected",
     "InvalidOption",
+    "MissingDirectory",
     "MissingTransactionIndex",
     "NotABroker",
     "OldFormat",
@@ -66,6 +68,12 @@ class UnknownTopic(PipelineError, LookupError):
 class DataLoss(PipelineError):
     """
     Offsets that were asked for are not there any more, or not there any longer.
+    """
+
+
+class MissingDirectory(PipelineError):
+    """
+    A machine does not have a log directory that was there when the read was planned.
     """
 
 

@@ -43,6 +43,7 @@ def read(work: Work, columns: Sequence[str], options: ReadOptions) -> Iterator[p
     Raises:
         CorruptBatch: a batch cannot be read, unless the options say what to do with it.
         DataLoss: offsets were deleted since the plan was made, unless the options say to go on.
+        MissingDirectory: this machine does not have a log directory.
         MissingTransactionIndex: records of an aborted transaction would be rows.
     """
     if options.level is RowLevel.SEGMENTS:

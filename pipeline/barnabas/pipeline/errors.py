@@ -20,8 +20,8 @@ What can go wrong between a log directory and its rows.
     └── Disconnected             a broker cannot be reached, or the connection was lost
         └── NotABroker               another program answers at the address
 
-A directory that is missing when a read is planned is a ``FileNotFoundError``. All are pickled on their way from a worker of Spark
-to the driver, so that each keeps its arguments as they were given.
+A directory that is missing when a read is planned is a ``FileNotFoundError``. All are pickled on
+their way from a worker of Spark to the driver, so that each keeps its arguments as they were given.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ A range is one snapshot of the table: its file, and the property
 one step. A rollback changes the snapshot and leaves the property, so it counts only if the files of
 the current snapshot end where they did when it was written.
 
-The catalog takes a commit only if the table's snapshot is the one that it was made from. pyiceberg's
-own retries are off (``commit.retry.num-retries``), since they would add a range that another run
-has added meanwhile; here a commit is tried again only if the offset is still the one that it begins
-with.
+The catalog takes a commit only if the table's snapshot is the one that it was made from. The
+retries of pyiceberg are off (``commit.retry.num-retries``), since they would add a range that
+another run has added meanwhile; here a commit is tried again only if the offset is still the one
+that it begins with.
 """
 
 from __future__ import annotations

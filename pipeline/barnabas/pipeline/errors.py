@@ -10,6 +10,7 @@ What can go wrong between a log directory and its rows.
     ├── CorruptBatch             bytes of a segment are no batch, or its records no records
     │   ├── OldFormat                a batch of message format 0 or 1
     │   └── TooManyBytes             a batch that decompresses to more than is allowed
+    ├── FarTimestamp             a record has a time that Spark cannot hold
     ├── MissingTransactionIndex  aborted records cannot be told from committed ones
     └── TransactionsLost         a broker has aborted what was to be committed
 
@@ -40,6 +41,7 @@ __all__ = [
     "CorruptBatch",
     "DataLoss",
     "Disconnected",
+    "FarTimestamp",
     "InvalidOption",
     "MissingDirectory",
     "MissingTransactionIndex",
@@ -109,6 +111,24 @@ class RowError(BrokerError):
     """
     A row cannot be written: the sentence names it.
     """
+
+
+class FarTimestamp(PipelineError):
+    """
+    A record has a timestamp that Spark and Arrow, which count in us, cannot hold.
+    """
+
+    def __init__(self, topic: str, partition: int, offset: int, timestamp_ms: int) -> None:
+        super().__init__(topic, partition, offset, timestamp_ms)
+        self.topic, self.partition, self.offset = topic, partition, offset
+        self.timestamp_ms = timestamp_ms
+
+    def __str__(self) -> str:
+        return (
+            f"Offset {self.offset} of {self.topic}-{self.partition} has the timestamp"
+            f" {self.timestamp_ms} ms, which Spark cannot hold; its producer may count in ns. Where"
+            " the column farTimestamp is read as well, it has these times, and timestamp is null."
+        )
 
 
 class MissingTransactionIndex(PipelineError):

@@ -42,7 +42,7 @@ from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
 from barnabas.pipeline.logs.filesystems import is_local, local_path
 from barnabas.pipeline.options import IsolationLevel
-from barnabas.pipeline.schemas import RECORDS, project
+from barnabas.pipeline.schemas import ARCHIVED, project
 from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.clock import SystemClock
 from barnabas.storage.topic_partition import TopicPartition
@@ -167,7 +167,7 @@ class DeltaArchive(ArchiveTable):
             try:
                 self._table = DeltaTable.create(
                     self._url,
-                    RECORDS,
+                    ARCHIVED,
                     partition_by=PARTITIONED_BY,
                     description=DESCRIPTION,
                     storage_options=self._options,
@@ -193,7 +193,7 @@ class DeltaArchive(ArchiveTable):
             self._table.create_write_transaction(
                 [] if commit.file is None else [_add_action(commit, commit.file)],
                 mode="append",
-                schema=RECORDS,
+                schema=ARCHIVED,
                 partition_by=PARTITIONED_BY,
                 commit_properties=CommitProperties(
                     custom_metadata={"barnabas": commit.name},
@@ -238,7 +238,7 @@ class DeltaArchive(ArchiveTable):
         return table
 
     def _missing(self, table: DeltaTable) -> list[str]:
-        wanted = pa.schema(Schema.from_arrow(RECORDS).to_arrow())
+        wanted = pa.schema(Schema.from_arrow(ARCHIVED).to_arrow())
         return missing_columns(self._url, pa.schema(table.schema().to_arrow()), wanted)
 
     def _add_columns(self, table: DeltaTable) -> None:
@@ -248,7 +248,7 @@ class DeltaArchive(ArchiveTable):
         missing = self._missing(table)
         if not missing:
             return
-        fields = Schema.from_arrow(project(RECORDS, missing)).fields
+        fields = Schema.from_arrow(project(ARCHIVED, missing)).fields
         about = CommitProperties(custom_metadata={"barnabas": f"columns {', '.join(missing)}"})
         try:
             table.alter.add_columns(fields, commit_properties=about)
@@ -312,18 +312,20 @@ def _add_action(commit: ArchiveCommit, file: str) -> AddAction:
 
 def _statistics(commit: ArchiveCommit) -> dict[str, Any]:
     """
-    By which readers leave out files. A time that no ``datetime`` is as late as has none.
+    Per-file statistics for data skipping. Times beyond the range of ``datetime`` are omitted.
     """
+    nulls = {"offset": 0}
     low: dict[str, Any] = {"offset": commit.first_offset}
     high: dict[str, Any] = {"offset": commit.last_offset}
     times = [_iso(time) for time in (commit.min_timestamp_ms, commit.max_timestamp_ms)]
     if None not in times:
         low["timestamp"], high["timestamp"] = times
+        nulls["timestamp"] = 0
     return {
         "numRecords": commit.records,
         "minValues": low,
         "maxValues": high,
-        "nullCount": {"offset": 0, "timestamp": 0},
+        "nullCount": nulls,
     }
 
 

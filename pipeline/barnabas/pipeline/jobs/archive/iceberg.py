@@ -72,14 +72,14 @@ from barnabas.pipeline.jobs.archive.table import (
 from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.jobs.parquet_files import STATISTICS
 from barnabas.pipeline.logs.filesystems import local_path
-from barnabas.pipeline.schemas import RECORDS
+from barnabas.pipeline.schemas import ARCHIVED, FAR_TIMESTAMP
 from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.state_files.file_names import parse_topic_partition_name
 from barnabas.storage.topic_partition import TopicPartition
 
 _HEADER: Final = StructType(
-    NestedField(10, "key", StringType(), required=False),
-    NestedField(11, "value", BinaryType(), required=False),
+    NestedField(11, "key", StringType(), required=False),
+    NestedField(12, "value", BinaryType(), required=False),
 )
 SCHEMA: Final = Schema(
     NestedField(1, "key", BinaryType(), required=False),
@@ -89,7 +89,8 @@ SCHEMA: Final = Schema(
     NestedField(5, "offset", LongType(), required=False),
     NestedField(6, "timestamp", TimestamptzType(), required=False),
     NestedField(7, "timestampType", IntegerType(), required=False),
-    NestedField(8, "headers", ListType(9, _HEADER, element_required=False), required=False),
+    NestedField(8, "headers", ListType(10, _HEADER, element_required=False), required=False),
+    NestedField(9, FAR_TIMESTAMP, LongType(), required=False),
 )
 PARTITIONS: Final = PartitionSpec(
     PartitionField(3, 1000, IdentityTransform(), "topic"),
@@ -157,7 +158,7 @@ class IcebergArchive(ArchiveTable):
     def store(self) -> DataStore:  # type: ignore[override]  # There is a table by then.
         table = self._there
         storage = StorageOptions.of({}, dict(table.io.properties))
-        return DataStore(table.location(), "data", tuple(RECORDS.names), storage)
+        return DataStore(table.location(), "data", tuple(ARCHIVED.names), storage)
 
     def refresh(self) -> None:
         self._table = self._open()

@@ -20,7 +20,7 @@ from barnabas.pipeline.jobs.archive.commit import range_name
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.pipeline.jobs.parquet_files import read_parquet
-from barnabas.pipeline.schemas import RECORDS
+from barnabas.pipeline.schemas import ARCHIVED
 from barnabas.storage.topic_partition import TopicPartition
 
 _ROWS: Final = 65_536
@@ -127,7 +127,7 @@ def merged_file(table: Table, store: DataStore, group: list[DataFile]) -> DataFi
 def _batches(store: DataStore, group: list[DataFile]) -> Iterator[pa.RecordBatch]:
     for old in group:
         with store.open(old.file_path) as file:
-            yield from read_parquet(file, RECORDS, _ROWS)
+            yield from read_parquet(file, ARCHIVED, _ROWS)
 
 
 def _partition_of(file: DataFile) -> TopicPartition:

@@ -13,6 +13,7 @@ offset behind the last record by then, and the numbers count only if the files e
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -53,6 +54,8 @@ DESCRIPTION: Final = "Records of Kafka topics, archived by Barnabas."
 
 _SCHEMES: Final = ("s3", "s3a", "gs", "abfs", "abfss", "az")
 """Those for which delta-rs makes a version in one step by itself."""
+_MISREAD: Final = re.compile(r"%[0-9A-Fa-f]{2}|[\\\[\]^|\x00-\x1f\x7f]")
+"""What delta-rs 1.6 decodes, or refuses, in a local path: it would write to another directory."""
 _OTHER_READERS: Final = frozenset({"deletionVectors", "columnMapping"})
 """Features of a table with which a row of a file may be none of the table."""
 _OF_A_FILE: Final = [
@@ -80,6 +83,12 @@ class DeltaArchive(ArchiveTable):
         """
         if is_local(url):
             url = str(local_path(url).absolute())
+            misread = _MISREAD.search(url)
+            if misread is not None:
+                raise InvalidOption(
+                    f"{url} cannot have a Delta table: delta-rs does not take {misread[0]!r} in a"
+                    " path for what it is."
+                )
         elif url.partition(":")[0].lower() not in _SCHEMES:
             raise InvalidOption(
                 f"{url} cannot have a Delta table: URLs begin with {', '.join(_SCHEMES)}."

@@ -30,7 +30,8 @@ def written(path: Path, seed: int) -> tuple[set[int], set[int]]:
     log = directory.log(segment_bytes=1500)
     sequences = [0] * 4
     waiting: dict[int, list[int]] = {}
-    committed, aborted = set(), set()
+    committed: set[int] = set()
+    aborted: set[int] = set()
     record = [SimpleRecord(FIRST_TIMESTAMP, None, b"value")]
     for _ in range(200):
         producer, what = chance.randrange(4), chance.random()

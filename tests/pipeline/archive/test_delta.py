@@ -53,7 +53,10 @@ def test_delta_run_continues_at_the_transaction_identifier(
     commits = [*first.commits, *second.commits]
     for name, numbers in (
         ("barnabas/events-0/read_committed", [each.end_offset for each in commits]),
-        ("barnabas/events-0/read_committed/records", [each.last_offset + 1 for each in commits]),
+        (
+            "barnabas/events-0/read_committed/records",
+            [1 + (each.last_offset or 0) for each in commits],
+        ),
     ):
         assert numbers == [each["version"] for each in identifiers if each["appId"] == name]
 

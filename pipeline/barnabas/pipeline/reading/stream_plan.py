@@ -62,7 +62,14 @@ def latest(options: ReadOptions) -> Progress:
     """
     Where the logs end now, as far as they may be read.
     """
-    return {log.topic_partition: _end(log, options) for log in open_logs(options)}
+    return {log.topic_partition: _end(log, options) for log in _logs_left(options)}
+
+
+def _logs_left(options: ReadOptions) -> list[StoredLog]:
+    """
+    The logs of a stream that has begun: a topic may be deleted meanwhile, unless that is a loss.
+    """
+    return open_logs(options, may_be_gone=not options.fail_on_data_loss)
 
 
 def admit(
@@ -85,7 +92,7 @@ def admit(
     Raises:
         DataLoss: partitions are gone, or logs shorter than they were.
     """
-    logs = {log.topic_partition: log for log in open_logs(options)}
+    logs = {log.topic_partition: log for log in _logs_left(options)}
     there = {each: OffsetRange(log.start_offset, _end(log, options)) for each, log in logs.items()}
     ends, waiting = waiting_in(options, start, there, target=target, max_offsets=max_offsets)
     if max_bytes is not None:
@@ -149,7 +156,7 @@ def work_between(options: ReadOptions, start: Progress, end: Progress) -> list[W
     Raises:
         DataLoss: offsets are gone, or a partition came that does not begin with its first one.
     """
-    logs = {log.topic_partition: log for log in open_logs(options)}
+    logs = {log.topic_partition: log for log in _logs_left(options)}
     wanted = dict(_offsets_between(options, logs, start, end))
 
     def pieces(options: ReadOptions) -> Iterator[SegmentRange]:

@@ -114,7 +114,7 @@ class DeltaArchive(ArchiveTable):
     def archived(self, partition: TopicPartition) -> ArchivedPartition | None:
         if self._table is None:
             return None
-        files = self._files.get(partition, ())
+        files = self._files.get(partition, [])
         last = max(files, key=lambda file: file.offsets.end, default=None)
         records = None if last is None else OffsetRange(files[0].offsets.start, last.offsets.end)
         state = resumed(self._noted(partition), records)

@@ -48,8 +48,8 @@ class ReplayTarget:
     bootstrap: str
     topic: str
     records_per_transaction: int
-    client: Mapping[str, str] = field(default_factory=dict)
-    """Other options of librdkafka."""
+    client: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Other options of librdkafka, passwords among them."""
     largest_batch: int = BATCH_BYTES
     """Bytes that the topic takes."""
 

@@ -119,16 +119,19 @@ def _leaf(of: AvroType) -> Convert:
     if of.logical.endswith(("-millis", "-micros")):
         return _time(of)
     types, bits = _TYPES[of.logical or of.kind], _BITS.get(of.kind)
+    most = None if bits is None or of.logical else 1 << bits
+
+    def is_one(value: Any) -> bool:
+        # True is an int, and a datetime is a date.
+        exact = type(value) not in (bool, datetime) or type(value) in types
+        return exact and isinstance(value, types)
 
     def convert(value: Any) -> Any:
         if value is None and of.kind == "null":
             return None
-        # True is an int, and a datetime is a date.
-        if not isinstance(value, types) or (
-            type(value) in (bool, datetime) and type(value) not in types
-        ):
+        if not is_one(value):
             raise _is_no(of.logical or of.kind, value)
-        if bits is not None and not of.logical and not -1 << bits <= value < 1 << bits:
+        if most is not None and not -most <= value < most:
             raise ValueError(f"{value} is too large for {of.kind}")
         if of.kind == "enum" and value not in of.symbols:
             raise ValueError(f"{value!r} is no symbol of {of.name}")

@@ -21,9 +21,9 @@ from barnabas.pipeline.reading.gathered_batches import ChunkPiece, GatheredBatch
 from barnabas.pipeline.reading.kept_batches import batches_with_rows, in_range
 from barnabas.pipeline.reading.kept_memory import keep_memory
 from barnabas.pipeline.reading.open import OpenedRange, files_of, open_sources
-from barnabas.pipeline.reading.open_transactions import OpenTransactions
 from barnabas.pipeline.reading.plan import SegmentRange, Work
 from barnabas.pipeline.reading.segment_rows import segment_rows
+from barnabas.pipeline.reading.unverified_transactions import UnverifiedTransactions
 from barnabas.pipeline.schemas import RowLevel
 from barnabas.storage.fs.disk import DiskFiles
 
@@ -67,7 +67,7 @@ class _Reader:
         self._columns = tuple(columns)
         self._wanted = Wanted(self._columns, max_batch_bytes=options.max_batch_bytes)
         self._gathered = GatheredBatches(self._wanted, self._corrupt)
-        self._transactions = OpenTransactions()
+        self._transactions = UnverifiedTransactions()
         self._range: SegmentRange
         self._place: RowPartition
         self._next_offset: int

@@ -39,7 +39,7 @@ from barnabas.storage.state_files.file_names import (
 )
 
 
-class OpenTransactions:
+class UnverifiedTransactions:
     """
     The transactions of one partition with records that were taken for committed ones, and whose
     end was not seen yet.

@@ -194,18 +194,12 @@ def test_decompression_bomb_is_refused(codec: CompressionType) -> None:
     assert "2000000" in caught.value.reason
 
 
-def test_timestamps_before_1970_and_beyond_microseconds_are_accepted() -> None:
-    """
-    -1 is an ordinary timestamp; what Arrow cannot represent is clamped.
-    """
-    records = [Record(0, -1, None, None), Record(1, 2**62, None, None)]
-    data = build_batch_with_offsets(records, base_offset=0)
-    buffer = bytes(data)
+def test_timestamp_before_1970_is_an_ordinary_one() -> None:
+    buffer = bytes(build_batch_with_offsets([Record(0, -1, None, None)], base_offset=0))
 
     (batch,) = decode(buffer, walk(buffer).headers, PLACE, Wanted(("timestamp",)))
 
-    us = batch.column(0).cast(pa.int64()).to_pylist()
-    assert [-1000, (2**63 - 1) // 1000 * 1000] == us
+    assert [-1000] == batch.column(0).cast(pa.int64()).to_pylist()
 
 
 def test_header_key_with_invalid_utf_8_is_replaced() -> None:

@@ -13,6 +13,7 @@ from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.logs.filesystems import RemoteFiles, file_system_of, local_path, locate
 from barnabas.pipeline.reading.plan import plan
 from barnabas.pipeline.rows import parse_options, read, schema
+from barnabas.pipeline.storage import StorageOptions
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.logs import end_transaction
 from tests.support.scanned import plain_rows, scanned_rows
@@ -179,3 +180,12 @@ def test_google_credentials_are_not_searched_for_15_minutes(url: str, seconds: i
 
     assert "bucket/logs" == path
     assert timedelta(seconds=seconds) == system.__reduce__()[1][0]["retry_time_limit"]
+
+
+@pytest.mark.parametrize("path", ["logs//a", "logs/./a", "logs/a/."])
+def test_path_that_would_become_another_key_is_refused(path: str) -> None:
+    """
+    Keys of an object store are names, and not paths that can be shortened.
+    """
+    with pytest.raises(InvalidOption, match="its path has an empty part"):
+        locate(f"s3://bucket/{path}", StorageOptions(region="eu-central-1"))

@@ -240,13 +240,34 @@ def test_start_time_may_be_a_keyword(tmp_path: Path) -> None:
 
 
 def test_s3_settings_are_options_of_file_reads() -> None:
-    options = parse_options({"path": "s3://logs", "FS.s3a.Access.key": "mine"})
+    options = parse_options(
+        {"path": "s3://logs", "FS.s3a.Access.key": "mine", "fs.s3a.secret.key": "hidden"}
+    )
 
     assert options.storage is not None
     assert "mine" == options.storage.access_key
     assert "mine" not in repr(options)
+    assert "hidden" not in repr(options)
     assert parse_options({"path": "/logs"}).storage is None
     with pytest.raises(InvalidOption, match=r"fs\.s3a\.access\.key is for reads of files"):
         parse_options({"kafka.bootstrap.servers": "localhost:9092", "fs.s3a.access.key": "mine"})
     with pytest.raises(InvalidOption, match=r"There is no storage option fs\.s3a\.region; there"):
         parse_options({"path": "s3://logs", "fs.s3a.region": "mine"})
+
+
+@pytest.mark.parametrize("name", ["truststore", "keystore"])
+def test_missing_file_of_certificates_is_named_before_a_connection(
+    tmp_path: Path, name: str
+) -> None:
+    missing = tmp_path / "none.pem"
+
+    with pytest.raises(InvalidOption, match=f"There is no file {missing}"):
+        parse_options(
+            {
+                "kafka.bootstrap.servers": "localhost:1",
+                "subscribe": "events",
+                "kafka.security.protocol": "SSL",
+                f"kafka.ssl.{name}.type": "PEM",
+                f"kafka.ssl.{name}.location": str(missing),
+            }
+        )

@@ -80,18 +80,49 @@ def test_options_take_precedence_over_spark_and_the_environment(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "environment")
 
     options = StorageOptions.of(
-        {"fs.s3a.access.key": "given"},
-        {"spark.hadoop.fs.s3a.access.key": "spark", "spark.hadoop.fs.s3a.secret.key": "spark"},
+        {"fs.s3a.access.key": "given", "fs.s3a.secret.key": "too"},
+        {"spark.hadoop.fs.s3a.endpoint": "spark", "fs.s3a.session.token": "spark"},
     )
 
-    assert ("given", "spark", "environment") == (
+    assert ("given", "too", None, "spark", "environment") == (
         options.access_key,
         options.secret_key,
+        options.session_token,
+        options.endpoint,
         options.region,
     )
     assert "given" not in repr(options)
     with pytest.raises(InvalidOption, match=r"There is no storage option region; there are aws"):
         StorageOptions.of({"region": "eu"})
+
+
+NAMES = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
+
+
+@pytest.mark.parametrize("given", range(8))
+@pytest.mark.parametrize("settings", range(8))
+def test_keys_and_token_of_s3_come_from_one_source(
+    monkeypatch: pytest.MonkeyPatch, given: int, settings: int
+) -> None:
+    """
+    The first source with a key decides, whatever of the three each source has.
+    """
+    for name in NAMES:
+        monkeypatch.setenv(name.upper(), "environment")
+    sources = [
+        {name: of for bit, name in enumerate(NAMES) if bits >> bit & 1}
+        for bits, of in ((given, "given"), (settings, "spark"), (7, "environment"))
+    ]
+    first = next(each for each in sources if NAMES[0] in each or NAMES[1] in each)
+    if len({*NAMES[:2]} & first.keys()) == 1:
+        with pytest.raises(InvalidOption, match="must come from one source"):
+            StorageOptions.of(*sources[:2])
+        return
+
+    options = StorageOptions.of(*sources[:2])
+
+    found = (options.access_key, options.secret_key, options.session_token)
+    assert tuple(first.get(name) for name in NAMES) == found
 
 
 def test_missing_bucket_is_named(s3: S3Server) -> None:

@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from barnabas.pipeline.errors import CorruptBatch, DataLoss, OldFormat, TooManyBytes
+from barnabas.pipeline.errors import (
+    CorruptBatch,
+    DataLoss,
+    MissingDirectory,
+    OldFormat,
+    TooManyBytes,
+)
 from barnabas.pipeline.logs.indexes import batch_at
 from barnabas.pipeline.rows import parse_options, plan, read, scan, schema
 from barnabas.protocol.compression import CompressionType
@@ -28,7 +34,7 @@ ACTIVE = "00000000000000000080"
 
 @pytest.fixture
 def written(tmp_path: Path) -> WrittenDirectory:
-    directory = WrittenDirectory(tmp_path)
+    directory = WrittenDirectory(tmp_path / "logs")
     log = directory.log(segment_bytes=1000, index_interval_bytes=100)
     for start in range(0, 100, 5):
         append(log, some_records(5, start=start))
@@ -90,6 +96,28 @@ def test_deleted_partition_is_a_data_loss(written: WrittenDirectory) -> None:
 
     with pytest.raises(DataLoss, match="offsets 0 to 19 of events-0"):
         offsets_after(written, delete)
+
+
+@pytest.mark.parametrize("fail_on_data_loss", ["true", "false"])
+@pytest.mark.parametrize("level", ["records", "batches", "segments"])
+@pytest.mark.parametrize("named", ["", "/events-0"])
+@pytest.mark.parametrize("left", ["nothing", "an empty directory"])
+def test_directory_that_a_worker_does_not_have_is_no_data_loss(
+    written: WrittenDirectory, left: str, named: str, level: str, fail_on_data_loss: str
+) -> None:
+    """
+    A mount may be missing on one machine, or be the empty directory that it is mounted on.
+    """
+    root = written.path / named.strip("/")
+
+    def unmount() -> None:
+        root.rename(root.with_name("elsewhere"))
+        if left == "an empty directory":
+            root.mkdir()
+
+    options = {"path": str(root), "level": level, "failOnDataLoss": fail_on_data_loss}
+    with pytest.raises(MissingDirectory, match=f"{root} on .* every worker of Spark needs"):
+        offsets_after(written, unmount, **options)
 
 
 @pytest.mark.parametrize("bytes_per_task", ["200", "100000"])

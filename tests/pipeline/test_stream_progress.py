@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.pipeline.errors import DataLoss, InvalidOption
+from barnabas.pipeline.errors import DataLoss, InvalidOption, UnknownTopic
 from barnabas.pipeline.option_parser import parse_stream_options
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.stream_plan import (
@@ -149,7 +149,7 @@ def test_new_partition_is_read_from_its_beginning(written: WrittenDirectory) -> 
     start = {first: 300}
 
     end = step(written, start)
-    assert BOTH == end
+    assert BOTH == end.offsets
     assert list(range(100)) == offsets(written, start, end)
     (written.path / START_OFFSETS).write_text("0\n1\nevents 1 20\n")
     with pytest.raises(DataLoss, match="Offsets 0 to 19 of events-1 are gone"):
@@ -196,3 +196,23 @@ def test_options_unsuitable_for_streams_are_refused(
 ) -> None:
     with pytest.raises(InvalidOption, match="batch queries"):
         options(written, **given)
+
+
+@pytest.mark.parametrize(
+    "named", [{"subscribe": "events,users"}, {"assign": '{"events": [0, 1], "users": [0]}'}]
+)
+def test_stream_continues_without_a_named_topic_that_is_gone(
+    written: WrittenDirectory, named: dict[str, str]
+) -> None:
+    append(written.log("users"), some_records(5))
+    written.checkpoint()
+    left = options(written, **named, failOnDataLoss="false")
+    start = initial(options(written, **named, startingOffsets="earliest"))
+    shutil.rmtree(written.path / "users-0")
+
+    end = admit(left, start, target=latest(left), max_offsets=None, max_bytes=None)
+
+    assert BOTH == end.offsets
+    assert sum(BOTH.values()) == len(offsets(written, start, end, failOnDataLoss="false", **named))
+    with pytest.raises(UnknownTopic, match="has no users"):
+        admit(options(written, **named), start, target=None, max_offsets=None, max_bytes=None)

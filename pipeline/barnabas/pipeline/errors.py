@@ -6,9 +6,12 @@ What can go wrong between a log directory and its rows.
     PipelineError
     ├── UnknownTopic             the directories hold no such topic or partition
     ├── DataLoss                 offsets that were asked for are not there any more
+    ├── MissingDirectory         a worker does not have a log directory
     ├── CorruptBatch             bytes of a segment are no batch, or its records no records
     │   ├── OldFormat                a batch of message format 0 or 1
     │   └── TooManyBytes             a batch that decompresses to more than is allowed
+    ├── FarTimestamp             a record has a time that Spark cannot hold
+    ├── MissingTransactionIndex  aborted records cannot be told from committed ones
     └── TransactionsLost         a broker has aborted what was to be committed
 
     ClientError              errors of barnabas.client; these come from a pipeline too:
@@ -18,8 +21,8 @@ What can go wrong between a log directory and its rows.
     └── Disconnected             a broker cannot be reached, or the connection was lost
         └── NotABroker               another program answers at the address
 
-A missing directory is a ``FileNotFoundError``. All are pickled on their way from a worker of Spark
-to the driver, so that each keeps its arguments as they were given.
+A directory that is missing when a read is planned is a ``FileNotFoundError``. All are pickled on
+their way from a worker of Spark to the driver, so that each keeps its arguments as they were given.
 """
 
 from __future__ import annotations
@@ -38,7 +41,10 @@ __all__ = [
     "CorruptBatch",
     "DataLoss",
     "Disconnected",
+    "FarTimestamp",
     "InvalidOption",
+    "MissingDirectory",
+    "MissingTransactionIndex",
     "NotABroker",
     "OldFormat",
     "PipelineError",
@@ -64,6 +70,12 @@ class UnknownTopic(PipelineError, LookupError):
 class DataLoss(PipelineError):
     """
     Offsets that were asked for are not there any more, or not there any longer.
+    """
+
+
+class MissingDirectory(PipelineError):
+    """
+    A machine does not have a log directory that was there when the read was planned.
     """
 
 
@@ -99,6 +111,46 @@ class RowError(BrokerError):
     """
     A row cannot be written: the sentence names it.
     """
+
+
+class FarTimestamp(PipelineError):
+    """
+    A record has a timestamp that Spark and Arrow, which count in us, cannot hold.
+    """
+
+    def __init__(self, topic: str, partition: int, offset: int, timestamp_ms: int) -> None:
+        super().__init__(topic, partition, offset, timestamp_ms)
+        self.topic, self.partition, self.offset = topic, partition, offset
+        self.timestamp_ms = timestamp_ms
+
+    def __str__(self) -> str:
+        return (
+            f"Offset {self.offset} of {self.topic}-{self.partition} has the timestamp"
+            f" {self.timestamp_ms} ms, which Spark cannot hold; its producer may count in ns. Where"
+            " the column farTimestamp is read as well, it has these times, and timestamp is null."
+        )
+
+
+class MissingTransactionIndex(PipelineError):
+    """
+    A transaction was aborted, and the index *path* of its segment does not have it.
+
+    Args:
+        first_offset: of its records that would be rows.
+        marker_offset: of its ABORT marker.
+    """
+
+    def __init__(self, path: str, first_offset: int, marker_offset: int) -> None:
+        super().__init__(path, first_offset, marker_offset)
+        self.path, self.first_offset, self.marker_offset = path, first_offset, marker_offset
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path} is missing or incomplete: the transaction with offset"
+            f" {self.first_offset} was aborted at offset {self.marker_offset}, and read_committed"
+            " would return its records. Copy all files of the log directory, not only *.log; or"
+            " delete the .index files of the copy and start a broker on it, which rebuilds them."
+        )
 
 
 class TransactionsLost(PipelineError):

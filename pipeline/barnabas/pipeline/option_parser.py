@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import tzinfo
 from enum import Enum
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from barnabas.client.settings import (
@@ -208,6 +209,9 @@ class _Parser:
     def _client(self) -> ClientSettings | None:
         """
         How to reach a broker, if that is what is to be read. A path counts more than its address.
+
+        Raises:
+            InvalidOption: a file of certificates is missing. A connection would be tried again.
         """
         names = {name.lower() for name in self._of_client}
         if self.given_of("path", "paths") or BOOTSTRAP not in names:
@@ -224,7 +228,14 @@ class _Parser:
         level = self._choice("level", RowLevel.RECORDS)
         if level is not RowLevel.RECORDS:
             raise InvalidOption(f"level={level.value} is for reads of files, load(directory).")
-        return parse_client(self._of_client, READER)
+        client = parse_client(self._of_client, READER)
+        for file in (client.tls.ca_file, client.tls.key_file) if client.tls is not None else ():
+            if file is not None and not Path(file).is_file():
+                raise InvalidOption(
+                    f"There is no file {file}, which the options of TLS name: the driver and every"
+                    " worker of Spark need it."
+                )
+        return client
 
     def _storage(self) -> StorageOptions | None:
         if not self._of_storage and not self._settings:

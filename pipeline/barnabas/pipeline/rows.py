@@ -23,7 +23,7 @@ from barnabas.pipeline.option_parser import parse_options, warn_of_old
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import SegmentRange, Work, plan
 from barnabas.pipeline.reading.reader import read
-from barnabas.pipeline.schemas import OLD_COLUMNS, RowLevel, project, schema_of
+from barnabas.pipeline.schemas import FAR_TIMESTAMP, OLD_COLUMNS, RowLevel, project, schema_of
 
 __all__ = [
     "ReadOptions",
@@ -44,7 +44,7 @@ def schema(options: ReadOptions) -> pa.Schema:
     The columns of the rows that a read with these options has if nobody chooses others.
     """
     columns = all_columns(options)
-    left_out = {*OLD_COLUMNS} - {options.corrupt_column}
+    left_out = {*OLD_COLUMNS, FAR_TIMESTAMP} - {options.corrupt_column}
     if options.level is RowLevel.RECORDS and not options.include_headers:
         left_out.add("headers")
     return project(columns, [name for name in columns.names if name not in left_out])

@@ -38,7 +38,11 @@ RECORDS: Final = pa.schema(
         ("headers", HEADERS),
     ]
 )
-PERMISSIVE_RECORDS: Final = RECORDS.append(pa.field(CORRUPT_COLUMN, pa.string())).append(
+FAR_TIMESTAMP: Final = "farTimestamp"
+"""The ms of a time that a timestamp of Arrow and Spark cannot hold; null of all other records."""
+ARCHIVED: Final = RECORDS.append(pa.field(FAR_TIMESTAMP, pa.int64()))
+"""The columns of archives and of compacted topics, which keep every time."""
+PERMISSIVE_RECORDS: Final = ARCHIVED.append(pa.field(CORRUPT_COLUMN, pa.string())).append(
     pa.field(OLD_CORRUPT_COLUMN, pa.string())
 )
 """All columns that a record may have."""
@@ -104,7 +108,7 @@ def schema_of(level: RowLevel, *, corrupt_column: str | None = None) -> pa.Schem
         corrupt_column: the one that says of a row of records what is wrong, if there is one.
     """
     if level is RowLevel.RECORDS:
-        return project(PERMISSIVE_RECORDS, [*RECORDS.names, *filter(None, [corrupt_column])])
+        return project(PERMISSIVE_RECORDS, [*ARCHIVED.names, *filter(None, [corrupt_column])])
     return BATCHES if level is RowLevel.BATCHES else SEGMENTS
 
 

@@ -42,6 +42,8 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """By field: the names of the environment, of Hadoop and of Iceberg's catalogs."""
 _FIELDS: Final = {name: field for field, names in _NAMES.items() for name in names}
+_KEYS: Final = frozenset({"access_key", "secret_key"})
+_S3_IDENTITY: Final = _KEYS | {"session_token"}
 HADOOP_NAMES: Final = tuple(name for name in _FIELDS if name.startswith(HADOOP))
 
 
@@ -81,10 +83,12 @@ class StorageOptions:
     @classmethod
     def of(cls, *sources: Mapping[str, str]) -> StorageOptions:
         """
-        What the *sources* say, the first before the later ones, and then the environment.
+        What the *sources* say, the first before the later ones, and then the environment. The keys
+        and the token of S3 come from one of them, the first that has a key.
 
         Raises:
-            InvalidOption: the first source has a name that is not known.
+            InvalidOption: the first source has a name that is not known, or a source has one key
+                without the other.
         """
         for name in sources[0] if sources else ():
             if _plain(name) not in _FIELDS:
@@ -92,10 +96,17 @@ class StorageOptions:
                 raise InvalidOption(f"There is no storage option {name}; there are {known}.")
         values: dict[str, str] = {}
         for source in (*sources, os.environ):
+            here: dict[str, str] = {}
             for name, value in source.items():
                 field = _FIELDS.get(_plain(name))
                 if field is not None and value:
-                    values.setdefault(field, value)
+                    here.setdefault(field, value)
+            if _KEYS.isdisjoint(here) or not _KEYS.isdisjoint(values):
+                # A token of another source belongs to other keys.
+                here = {field: value for field, value in here.items() if field not in _S3_IDENTITY}
+            values = {**here, **values}
+        if len(_KEYS & values.keys()) == 1:
+            raise InvalidOption("An access key and its secret key must come from one source.")
         return cls(**values)
 
     def __bool__(self) -> bool:

@@ -50,10 +50,15 @@ def test_delta_run_continues_at_the_transaction_identifier(
     assert first.commits[-1].end_offset == second.commits[0].start_offset
     assert closed_rows(directory.path) == delta_rows(to)
     identifiers = [action["txn"] for action in log_of(to) if "txn" in action]
-    ends = [commit.end_offset for commit in (*first.commits, *second.commits)]
-    assert [("barnabas/events-0/read_committed", end) for end in ends] == [
-        (each["appId"], each["version"]) for each in identifiers
-    ]
+    commits = [*first.commits, *second.commits]
+    for name, numbers in (
+        ("barnabas/events-0/read_committed", [each.end_offset for each in commits]),
+        (
+            "barnabas/events-0/read_committed/records",
+            [1 + (each.last_offset or 0) for each in commits],
+        ),
+    ):
+        assert numbers == [each["version"] for each in identifiers if each["appId"] == name]
 
 
 def test_second_run_adding_the_same_range_is_refused(directory: WrittenDirectory, to: Path) -> None:

@@ -4,6 +4,7 @@ Rules that hold for an archive of any format.
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Final
 
@@ -122,3 +123,77 @@ def test_leftover_files_of_killed_runs_are_removed_and_earlier_versions_kept(
 
     assert 1 == kind.run(directory.path).removed
     assert files == kind.files()
+
+
+@pytest.fixture(params=["delta", "iceberg"])
+def versioned(request: pytest.FixtureRequest, tmp_path: Path) -> Kind:
+    pytest.importorskip(PACKAGES[request.param])
+    return Kind(request.param, tmp_path / "archive")
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_run_after_a_restore_archives_what_the_restored_version_lacks(
+    versioned: Kind, directory: WrittenDirectory, seed: int
+) -> None:
+    """
+    Some ranges have no records; versions are restored backwards and forwards, or lose their tail.
+    """
+    chance = random.Random(seed)
+    log = directory.events
+    for step in range(4):
+        transaction(log, 5 * step, commit=chance.random() < 0.5)
+        log.roll()
+        fill(log, chance.choice((10, 30)))
+        directory.checkpoint()
+        versioned.run(directory.path)
+        assert closed_rows(directory.path) == versioned.rows()
+        for version in chance.sample(versioned.versions(), 2):
+            versioned.restore(version)
+        if chance.random() < 0.3:
+            versioned.delete(f"offset >= {chance.randrange(log.log_end_offset)}")
+    directory.stop()
+
+    versioned.run(directory.path)
+
+    assert closed_rows(directory.path) == versioned.rows()
+    again = versioned.run(directory.path)
+    assert ([], 0) == (again.commits, again.removed)
+
+
+def test_run_continues_a_table_without_notes_behind_its_last_record(
+    versioned: Kind, directory: WrittenDirectory
+) -> None:
+    versioned.run(directory.path)
+    versioned.forget()
+    fill(directory.events, 50)
+    directory.stop()
+
+    versioned.run(directory.path)
+
+    assert closed_rows(directory.path) == versioned.rows()
+
+
+def test_run_into_a_table_whose_files_have_no_statistics_is_refused(
+    versioned: Kind, directory: WrittenDirectory
+) -> None:
+    """
+    Nobody knows which offsets a file has that another engine has written without them.
+    """
+    versioned.run(directory.path)
+    rows = versioned.drop_statistics()
+
+    with pytest.raises(ArchiveError, match=r"no (statistics|bounds) of its offsets"):
+        versioned.run(directory.path)
+    assert rows == len(versioned.rows())
+
+
+def test_deleted_table_is_archived_from_the_start_of_the_log(
+    versioned: Kind, directory: WrittenDirectory
+) -> None:
+    first = versioned.run(directory.path)
+    versioned.drop()
+
+    assert first.records == versioned.run(directory.path).records
+    versioned.delete("offset >= 0")
+    assert first.records == versioned.run(directory.path).records
+    assert first.records == len(versioned.rows())

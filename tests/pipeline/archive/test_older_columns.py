@@ -11,7 +11,7 @@ import pytest
 from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.pipeline.jobs.archive.text import explain_plans
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
-from barnabas.pipeline.schemas import RECORDS, project
+from barnabas.pipeline.schemas import ARCHIVED, FAR_TIMESTAMP, RECORDS, project
 from tests.pipeline.archive.archived import closed_rows, fill
 from tests.pipeline.archive.engines import rows_of
 from tests.pipeline.archive.kinds import Kind
@@ -27,19 +27,19 @@ from pyiceberg.types import IntegerType, NestedField, StringType  # noqa: E402  
 
 from barnabas.pipeline.jobs.archive import delta, iceberg  # noqa: E402  # not all have it
 
-MISSING = ["timestampType", "headers"]
+MISSING = ["timestampType", "headers", FAR_TIMESTAMP]
 
 
 @contextmanager
 def with_columns(kind: Kind, names: list[str]) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if kind.format == "delta":
-            there = project(RECORDS, names)
-            patch.setattr(delta, "RECORDS", there)
+            there = project(ARCHIVED, names)
+            patch.setattr(delta, "ARCHIVED", there)
             in_files = [name for name in COLUMNS if name in names]
             patch.setattr(delta, "COLUMNS", tuple(in_files))
         else:
-            patch.setattr(iceberg, "RECORDS", project(RECORDS, names))
+            patch.setattr(iceberg, "ARCHIVED", project(ARCHIVED, names))
             fields = [field for field in iceberg.SCHEMA.fields if field.name in names]
             use_schema(patch, assign_fresh_schema_ids(Schema(*fields)))
         yield
@@ -58,7 +58,7 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path) -> Kind:
 
 
 def without(names: list[str]) -> list[str]:
-    return [name for name in RECORDS.names if name not in names]
+    return [name for name in ARCHIVED.names if name not in names]
 
 
 def continued(kind: Kind, directory: WrittenDirectory, missing: list[str]) -> list[tuple[Any, ...]]:
@@ -85,7 +85,7 @@ def continued(kind: Kind, directory: WrittenDirectory, missing: list[str]) -> li
     ]
 
 
-@pytest.mark.parametrize("missing", [["headers"], ["timestampType"], MISSING])
+@pytest.mark.parametrize("missing", [["headers"], [FAR_TIMESTAMP], MISSING])
 def test_older_archive_gets_the_missing_columns(
     kind: Kind, directory: WrittenDirectory, missing: list[str]
 ) -> None:
@@ -94,7 +94,7 @@ def test_older_archive_gets_the_missing_columns(
     """
     expected = continued(kind, directory, missing)
 
-    assert sorted(RECORDS.names) == sorted(kind.columns())
+    assert sorted(ARCHIVED.names) == sorted(kind.columns())
     assert expected == kind.rows()
     assert [] == kind.run(directory.path).commits
 
@@ -117,7 +117,7 @@ def test_merge_adds_the_missing_columns(kind: Kind, directory: WrittenDirectory)
 
     kind.open().merge_small_files(1 << 20)
 
-    assert sorted(RECORDS.names) == sorted(kind.columns())
+    assert sorted(ARCHIVED.names) == sorted(kind.columns())
 
 
 def test_older_archive_may_be_merged_before_it_is_continued(
@@ -147,7 +147,8 @@ def test_dry_run_does_not_change_an_older_archive(kind: Kind, directory: Written
     assert set(MISSING).isdisjoint(kind.columns())
     assert MISSING == list(table.missing_columns)
     said = explain_plans([], table.name, "here", table.missing_columns)
-    assert "it gets the columns timestampType, headers, in which its rows have nulls." in said
+    gets = "it gets the columns timestampType, headers, farTimestamp, in which its rows have nulls."
+    assert gets in said
     kind.run(directory.path)
     assert [] == list(kind.open().missing_columns)
 
@@ -163,7 +164,7 @@ def test_two_runs_that_add_columns_both_continue(kind: Kind, directory: WrittenD
     one.prepare([])
     other.prepare([])
 
-    assert sorted(RECORDS.names) == sorted(kind.columns())
+    assert sorted(ARCHIVED.names) == sorted(kind.columns())
 
 
 def test_column_that_records_always_had_is_not_added(
@@ -190,8 +191,8 @@ def changed(name: str, kind: pa.DataType, *, nullable: bool = True) -> pa.Schema
     The schema of records with a column of another type, or with an additional column.
     """
     field = pa.field(name, kind, nullable=nullable)
-    index = RECORDS.get_field_index(name)
-    return RECORDS.append(field) if index < 0 else RECORDS.set(index, field)
+    index = ARCHIVED.get_field_index(name)
+    return ARCHIVED.append(field) if index < 0 else ARCHIVED.set(index, field)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +224,7 @@ def test_column_that_differs_only_in_case_is_refused(
     Delta and Spark ignore case, and would take the two for the same column.
     """
     kind = Kind("delta", tmp_path / "archive")
-    there = project(RECORDS, without(["headers"]))
+    there = project(ARCHIVED, without(["headers"]))
     delta_table(kind, there.append(pa.field("Headers", pa.string())))
 
     with pytest.raises(ArchiveError, match="it has a column Headers, and that of records is call"):
@@ -232,10 +233,10 @@ def test_column_that_differs_only_in_case_is_refused(
 
 def test_columns_are_added_only_to_our_tables(tmp_path: Path, directory: WrittenDirectory) -> None:
     kind = Kind("delta", tmp_path / "archive")
-    delta_table(kind, project(RECORDS, without(MISSING)), description="Of the team next door.")
+    delta_table(kind, project(ARCHIVED, without(MISSING)), description="Of the team next door.")
 
     with pytest.raises(
-        ArchiveError, match=r"lacks the columns timestampType, headers, and was not made by Barn"
+        ArchiveError, match=r"timestampType, headers, farTimestamp, and was not made by Barn"
     ):
         kind.run(directory.path)
 
@@ -343,7 +344,7 @@ def test_column_ids_are_those_assigned_by_the_catalog() -> None:
     """
     assert assign_fresh_schema_ids(iceberg.SCHEMA) == iceberg.SCHEMA
     assert iceberg.SCHEMA.name_mapping == assign_fresh_schema_ids(iceberg.SCHEMA).name_mapping
-    assert RECORDS.names == [field.name for field in iceberg.SCHEMA.fields]
+    assert ARCHIVED.names == [field.name for field in iceberg.SCHEMA.fields]
 
 
 # DuckDB.

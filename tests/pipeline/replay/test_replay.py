@@ -25,6 +25,9 @@ from barnabas.pipeline.jobs.replay import job, sending
 from barnabas.pipeline.jobs.replay.job import replay
 from barnabas.pipeline.jobs.replay.sending import ReplayError
 from barnabas.pipeline.jobs.replay.watching import bytes_before
+from barnabas.pipeline.rows import scan
+from barnabas.pipeline.schemas import FAR_TIMESTAMP
+from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.cli import main
 from barnabas.storage.topic_partition import TopicPartition
@@ -36,7 +39,8 @@ from tests.pipeline.killed_at import TABLE, catalog_properties, run_module
 from tests.support.broker_process import BrokerProcess
 from tests.support.log_directory import WrittenDirectory, append
 from tests.support.s3_server import SECRET, s3_server
-from tests.support.scanned import scanned_rows
+from tests.support.scanned import plain_rows, scanned_rows
+from tests.support.segments import FIRST_TIMESTAMP
 from tests.support.some import some
 
 pytestmark = [pytest.mark.interop, pytest.mark.spark, pytest.mark.prove]
@@ -206,6 +210,52 @@ def test_unsuitable_topics_are_refused_before_anything_is_sent(
     with pytest.raises(UnknownTopic, match=r"has no nothing\. There is events\."):
         replay(None, archived, "nothing", broker.bootstrap)
     assert {} == replayed(broker, "narrow")
+
+
+def test_large_compressed_and_far_records_are_replayed(
+    tmp_path: Path, broker: BrokerProcess
+) -> None:
+    """
+    What a topic takes with its default settings, from a batch to its limit: a batch of one record
+    has 61 bytes and some for the record itself.
+    """
+    make(broker, "large", 1, message_timestamp_after_max_ms=str(2**63 - 1))
+    directory = WrittenDirectory(tmp_path / "logs")
+    log = directory.log(message_timestamp_after_max_ms=2**63 - 1)
+    largest = 1_048_588 - 61 - 20
+    for size in (999_900, 1_000_000, 1_000_001, largest):
+        append(log, [SimpleRecord(FIRST_TIMESTAMP, b"key", random.Random(size).randbytes(size))])
+    append(log, [SimpleRecord(5, b"k", bytes(5 << 20))], compression=CompressionType.GZIP)
+    append(log, [SimpleRecord(ms, b"k", b"v") for ms in (1_700_000_000_000_000_000, 2**63 - 1)])
+    log.roll()
+    append(log, [SimpleRecord(5, b"a", b"b")])
+    directory.stop()
+    archive(None, str(directory.path), tmp_path / "archive")
+
+    assert {TopicPartition("events", 0): 7} == send(tmp_path / "archive", broker, "large")
+    columns = ["offset", "timestamp", FAR_TIMESTAMP, "key", "value"]
+    options = {"isolationLevel": "read_committed", "readUpTo": "logEnd"}
+    sent = plain_rows(scan(str(directory.path), options, columns=columns))[:7]
+    options["subscribe"] = "large"
+    found = plain_rows(scan(str(broker.data), options, columns=columns))
+    assert [row[1:] for row in sent] == [row[1:] for row in found]
+
+
+def test_records_are_replayed_to_a_topic_with_small_batches(
+    tmp_path: Path, broker: BrokerProcess
+) -> None:
+    make(broker, "small", 1, max_message_bytes="700")
+    directory = WrittenDirectory(tmp_path / "logs")
+    values = [random.Random(number).randbytes(400) for number in range(20)]
+    append(directory.log(), [SimpleRecord(5, None, value) for value in values])
+    directory.events.roll()
+    append(directory.events, [SimpleRecord(5, b"a", b"b")])
+    directory.stop()
+    archive(None, str(directory.path), tmp_path / "archive")
+
+    send(tmp_path / "archive", broker, "small")
+
+    assert values == [row[1] for row in replayed(broker, "small")[0]]
 
 
 def test_timestamp_that_the_client_would_change_is_refused(

@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from barnabas.pipeline import from_registry
 from barnabas.pipeline.values.errors import UnusableSchema
-from barnabas.pipeline.values.registry import RegistryError, UnknownSchema
+from barnabas.pipeline.values.registry import RegistryAddress, RegistryError, UnknownSchema
 from tests.interop.conftest import new_broker
 from tests.pipeline.values.avro_types import array, logical, record
 from tests.pipeline.values.messages import F, classes, field, file, message
@@ -499,3 +499,10 @@ def test_stream_is_decoded(
     query.awaitTermination()
 
     assert 1020 == session.read.parquet(str(tmp_path / "rows")).filter("id is not null").count()
+
+
+def test_repr_of_a_registry_address_has_no_secret() -> None:
+    settings = {"url": "http://user:secret@host:8081", "basic.auth.user.info": "user:secret"}
+
+    assert "secret" not in repr(RegistryAddress.of(settings))
+    assert "host:8081" in repr(RegistryAddress.of(settings))

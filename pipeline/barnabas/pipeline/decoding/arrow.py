@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 
 from barnabas.pipeline.decoding.spans import HeaderSpans, Spans
 from barnabas.pipeline.decoding.varint_columns import Bytes
-from barnabas.pipeline.schemas import HEADER, HEADERS, TIMESTAMP
+from barnabas.pipeline.schemas import FAR_TIMESTAMP, HEADER, HEADERS, TIMESTAMP
 from barnabas.storage.units import LONG_MAX
 
 Numbers = npt.NDArray[np.integer[npt.NBitBase]]
 
 _US_PER_MS: Final = 1000
 _MOST_MS: Final = LONG_MAX // _US_PER_MS
-"""What is later, or as much earlier, is given as this: Arrow counts in us."""
+"""The latest time, and negated the earliest: Arrow counts in us."""
 _KEPT_ROWS: Final = 1 << 16
 """What is the same for all batches of so many rows is made once."""
 _TO_BYTES: Final = pc.CastOptions(pa.binary())
@@ -41,7 +41,7 @@ def plain(values: npt.NDArray[np.int64], kind: pa.DataType) -> pa.Array:
 def timestamps(ms: npt.NDArray[np.int64], null: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """
     Timestamps of *ms* since 1970, also negative ones. -1 is one of them, as Spark's connector has
-    it: 1 ms before 1970.
+    it: 1 ms before 1970. What is ``are_far`` becomes the latest or earliest time.
     """
     us = np.minimum(ms, _MOST_MS)
     np.maximum(us, -_MOST_MS, out=us)
@@ -50,6 +50,23 @@ def timestamps(ms: npt.NDArray[np.int64], null: npt.NDArray[np.bool_] | None = N
         return pa.array(us.view("M8[us]"), TIMESTAMP, mask=null)
     # As an array of numpy's timestamps, each would be looked at whether it is none.
     return plain(us, TIMESTAMP)
+
+
+def milliseconds(rows: pa.RecordBatch) -> pa.Array:
+    """
+    The times of records in ms, those of ``farTimestamp`` among them if that is a column.
+    """
+    ms = pc.divide(rows.column("timestamp").cast(pa.int64()), _US_PER_MS)
+    has_far = FAR_TIMESTAMP in rows.schema.names
+    return pc.coalesce(ms, rows.column(FAR_TIMESTAMP)) if has_far else ms
+
+
+def are_far(ms: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """
+    Return which of the times no timestamp can hold.
+    """
+    far: npt.NDArray[np.bool_] = (ms > _MOST_MS) | (ms < -_MOST_MS)
+    return far
 
 
 def constant(value: str | int, rows: int, kind: pa.DataType) -> pa.Array:

@@ -26,6 +26,7 @@ from crc32c import crc32c
 
 from barnabas.pipeline.decoding.arena import Arena, BadBatch, fill_arena
 from barnabas.pipeline.decoding.arrow import (
+    are_far,
     constant,
     header_lists,
     numbers,
@@ -44,8 +45,10 @@ from barnabas.pipeline.decoding.find import find_records
 from barnabas.pipeline.decoding.record_arrays import header_spans
 from barnabas.pipeline.decoding.spans import Fields
 from barnabas.pipeline.decoding.varint_columns import Ints, MalformedRecords
+from barnabas.pipeline.errors import FarTimestamp
 from barnabas.pipeline.schemas import (
     CORRUPT_COLUMN,
+    FAR_TIMESTAMP,
     OLD_CORRUPT_COLUMN,
     PERMISSIVE_RECORDS,
     RECORDS,
@@ -59,7 +62,7 @@ from barnabas.storage.units import LONG_MAX
 _Number = TypeVar("_Number", np.int64, np.bool_)
 
 _KINDS: Final = {field.name: field.type for field in PERMISSIVE_RECORDS}
-_IN_RECORDS: Final = frozenset({"key", "value", "offset", "timestamp", "headers"})
+_IN_RECORDS: Final = frozenset({"key", "value", "offset", "timestamp", "headers", FAR_TIMESTAMP})
 MAX_BATCH_BYTES: Final = 256 << 20
 ENOUGH_BYTES: Final = 4 << 20
 """Decompressed records that are decoded together."""
@@ -241,7 +244,10 @@ class _Rows:
             "topic": lambda kind: constant(place.topic, self.count, kind),
             "partition": lambda kind: constant(place.partition, self.count, kind),
             "offset": lambda kind: plain(self._spans.offsets.copy(), kind),
-            "timestamp": lambda _: timestamps(self._timestamps()),
+            "timestamp": lambda _: self._timestamp_column(place, FAR_TIMESTAMP in names),
+            FAR_TIMESTAMP: lambda kind: pa.array(
+                (ms := self._timestamps()), kind, mask=~are_far(ms)
+            ),
             "timestampType": self._timestamp_types,
             "headers": self._header_lists,
             CORRUPT_COLUMN: lambda kind: pa.nulls(self.count, kind),
@@ -256,6 +262,20 @@ class _Rows:
 
     def _by_broker(self) -> npt.NDArray[np.bool_]:
         return self._of_batch(has_flag(self._headers, LOG_APPEND_TIME_FLAG))
+
+    def _timestamp_column(self, place: RowPartition, far_are_null: bool) -> pa.Array:
+        """
+        Raises:
+            FarTimestamp: a record has such a time, unless *far_are_null*.
+        """
+        ms = self._timestamps()
+        far = are_far(ms)
+        if not far.any():
+            return timestamps(ms)
+        if not far_are_null:
+            at = int(far.argmax())
+            raise FarTimestamp(*place, int(self._spans.offsets[at]), int(ms[at]))
+        return timestamps(ms, far)
 
     def _timestamps(self) -> npt.NDArray[np.int64]:
         """

@@ -14,13 +14,16 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 
 from barnabas.pipeline.options import MiB
-from barnabas.pipeline.schemas import RECORDS, project
+from barnabas.pipeline.schemas import ARCHIVED, FAR_TIMESTAMP, project
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX, Files
 from barnabas.storage.topic_partition import TopicPartition
 
-COLUMNS: Final = ("offset", "timestamp", "timestampType", "key", "value", "headers")
+COLUMNS: Final = (
+    *("offset", "timestamp", "timestampType", "key", "value", "headers"),
+    FAR_TIMESTAMP,
+)
 """Topic and partition are in the path of the file."""
-SCHEMA: Final = project(RECORDS, COLUMNS)
+SCHEMA: Final = project(ARCHIVED, COLUMNS)
 ALWAYS: Final = ("topic", "partition", "offset", "timestamp", "key", "value")
 """Columns that files and tables of all versions have. Older ones may lack others of records."""
 

@@ -27,13 +27,14 @@ from barnabas.pipeline.errors import (
     OldFormat,
 )
 from barnabas.pipeline.live.plan import LiveRange, client_of
-from barnabas.pipeline.live.topics import confirmed_ids, isolation_of
+from barnabas.pipeline.live.topics import isolation_of
 from barnabas.pipeline.logs.chunks import Chunk, what_is_wrong
 from barnabas.pipeline.options import Mode, ReadOptions
 from barnabas.pipeline.reading.gathered_batches import ChunkPiece, GatheredBatches
 from barnabas.pipeline.reading.kept_batches import batches_with_rows
 from barnabas.pipeline.reading.kept_memory import keep_memory
 from barnabas.pipeline.reading.plan import report_loss
+from barnabas.pipeline.topic_ids import confirmed_ids
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from barnabas.protocol.records.batch import CONTROL_FLAG, MAGIC

@@ -7,10 +7,11 @@ from __future__ import annotations
 from barnabas.client.cluster import Cluster
 from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.live.plan import LiveRange, client_of, tasks
-from barnabas.pipeline.live.topics import confirmed_ids, readable, there_now, wanted
+from barnabas.pipeline.live.topics import readable, there_now, wanted
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import report_loss
 from barnabas.pipeline.reading.stream_plan import Progress, waiting_in
+from barnabas.pipeline.topic_ids import confirmed_ids
 from barnabas.storage.topic_partition import TopicPartition
 
 

@@ -4,22 +4,16 @@ The partitions of a cluster that a query reads, and what can be read of each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from uuid import UUID
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.retries import Patience
 from barnabas.pipeline.decoding.decode import OffsetRange
-from barnabas.pipeline.errors import BrokerError, UnknownTopic
+from barnabas.pipeline.errors import UnknownTopic
 from barnabas.pipeline.options import IsolationLevel, ReadOptions
 from barnabas.pipeline.reading.plan import bounded, check_bounds
 from barnabas.pipeline.reading.stream_plan import Progress
-from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.describe_topic_partitions import (
-    Cursor,
-    DescribeTopicPartitionsRequest,
-    TopicRequest,
-)
+from barnabas.pipeline.topic_ids import topic_ids_of, waits
 from barnabas.storage.topic_partition import TopicPartition
 
 _END, _BEGINNING = -1, -2
@@ -71,64 +65,6 @@ def readable(
     return {each: OffsetRange(starts[each], max(starts[each], ends[each])) for each in names}
 
 
-def topic_ids_of(cluster: Cluster, topics: Iterable[str]) -> dict[str, UUID]:
-    """
-    The ids of those of the *topics* that exist. It is empty if the broker does not tell: Kafka does
-    from 3.7 on (DescribeTopicPartitions, KIP-966).
-
-    Raises:
-        BrokerError, Disconnected: the cluster does not answer.
-    """
-    names = [TopicRequest(name=name) for name in sorted(topics)]
-
-    def attempt() -> dict[str, UUID]:
-        found: dict[str, UUID] = {}
-        cursor: Cursor | None = None
-        while names:
-            request = DescribeTopicPartitionsRequest(topics=names, cursor=cursor)
-            answer = cluster.any().ask(request)
-            found |= {each.name: each.topic_id for each in answer.topics if not each.error_code}
-            cursor = answer.next_cursor
-            if cursor is None:
-                break
-        return found
-
-    try:
-        return cluster.retried(attempt)
-    except BrokerError as error:
-        if error.code != ErrorCode.UNSUPPORTED_VERSION:
-            raise
-        return {}
-
-
-def confirmed_ids(cluster: Cluster, known: Mapping[str, UUID]) -> dict[str, UUID]:
-    """
-    The ids of the *known* topics now. A broker that lags may tell the id of a deleted topic, so the
-    cluster is asked again, up to the client's timeout, while one of them differs.
-
-    Raises:
-        BrokerError, Disconnected: as ``topic_ids_of``.
-    """
-    patience = cluster.patience()
-    while True:
-        found = topic_ids_of(cluster, known)
-        changed = [topic for topic in known if found.get(topic, known[topic]) != known[topic]]
-        if not changed or not _waits(cluster, patience, f"{', '.join(changed)} has another id"):
-            return found
-
-
-def _waits(cluster: Cluster, patience: Patience, sentence: str) -> bool:
-    """
-    Wait to ask the cluster again; False if the time is over.
-    """
-    try:
-        patience.after(BrokerError.of(ErrorCode.OFFSET_NOT_AVAILABLE, sentence))
-    except BrokerError:
-        return False
-    cluster.forget()
-    return True
-
-
 def there_now(
     cluster: Cluster, options: ReadOptions, known: Progress
 ) -> tuple[dict[TopicPartition, OffsetRange], dict[str, UUID]]:
@@ -170,7 +106,7 @@ def there_now(
         ]
         if behind or changing:
             sentence = f"{', '.join(map(str, behind)) or 'A topic'} has changed"
-            if _waits(cluster, patience, sentence):
+            if waits(cluster, patience, sentence):
                 continue
         if unknown is not None:
             raise unknown

@@ -89,10 +89,13 @@ class LogDirectory:
 
 
 def select(
-    directories: Sequence[LogDirectory], topics: TopicSelection
+    directories: Sequence[LogDirectory], topics: TopicSelection, *, may_be_gone: bool = False
 ) -> list[tuple[LogDirectory, PartitionDirectory]]:
     """
     The partitions of *topics*, by topic and number.
+
+    Args:
+        may_be_gone: leave out topics and partitions that are named and do not exist.
 
     Raises:
         InvalidOption: a partition is in two of the directories.
@@ -117,7 +120,7 @@ def select(
     named = {TopicPartition(name, -1) for name in topics.names or ()} | set(topics.partitions or ())
     known = set(chosen) | {TopicPartition(partition.topic, -1) for partition in chosen}
     missing = sorted(named - known)
-    if missing:
+    if missing and not may_be_gone:
         what = [name if number < 0 else f"{name}-{number}" for name, number in missing]
         topics_there = ", ".join(sorted({partition.topic for partition in there})) or "no topic"
         raise UnknownTopic(f"{urls} has no {', '.join(what)}. There is {topics_there}.")

@@ -51,12 +51,17 @@ def locate(url: str, storage: StorageOptions | None = None) -> Location:
         storage: as ``file_system_of`` takes it.
 
     Raises:
-        InvalidOption: nothing that is installed can read this kind of URL.
+        InvalidOption: nothing that is installed can read this kind of URL, or its path has a part
+            that a ``Path`` would leave out, and would then be another key.
     """
     match = _URL.match(url)
     if match is None or match[1].lower() == _FILE:
         return Location(DiskFiles(), local_path(url))
     file_system, path = file_system_of(url, storage)
+    if path and str(Path(path)) != path.rstrip("/"):
+        raise InvalidOption(
+            f"{url} cannot be read: its path has an empty part, or one that is a dot."
+        )
     return Location(RemoteFiles(file_system), Path(path))
 
 

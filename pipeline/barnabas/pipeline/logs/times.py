@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from barnabas.pipeline.decoding.arena import BadBatch
+from barnabas.pipeline.decoding.arrow import milliseconds
 from barnabas.pipeline.decoding.batch_headers import Headers, last_offsets
 from barnabas.pipeline.decoding.decode import OffsetRange, RowPartition, Wanted, decode
 from barnabas.pipeline.errors import CorruptBatch
@@ -22,6 +22,7 @@ from barnabas.pipeline.logs.chunks import HEADER_CHUNK_BYTES as _CHUNK_BYTES
 from barnabas.pipeline.logs.chunks import Chunk, SegmentScan
 from barnabas.pipeline.logs.indexes import time_entries
 from barnabas.pipeline.logs.partition import StoredLog
+from barnabas.pipeline.schemas import FAR_TIMESTAMP
 from barnabas.storage.readonly.files import opened
 from barnabas.storage.readonly.segment import ReadOnlySegment
 
@@ -35,7 +36,7 @@ def first_offset_at(
     Raises:
         CorruptBatch: the batch that should have it cannot be read.
     """
-    wanted = Wanted(("offset", "timestamp"), max_batch_bytes=max_batch_bytes)
+    wanted = Wanted(("offset", "timestamp", FAR_TIMESTAMP), max_batch_bytes=max_batch_bytes)
     search = _Search(log, timestamp_ms, offsets, wanted)
     for segment in log.segments:
         if segment.base_offset >= offsets.end:
@@ -89,7 +90,7 @@ class _Search(NamedTuple):
 
     def _in_batch(self, data: bytes, header: Headers) -> int | None:
         for rows in decode(data, header, RowPartition("", 0), self.wanted, self.offsets):
-            ms = rows.column("timestamp").cast(pa.int64()).to_numpy() // 1000
+            ms = milliseconds(rows).to_numpy(zero_copy_only=False)
             late_enough = np.flatnonzero(ms >= self.timestamp_ms)
             if len(late_enough):
                 return int(rows.column("offset")[int(late_enough[0])].as_py())

@@ -14,9 +14,11 @@ from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
+from socket import gethostname
 from typing import Final, NamedTuple
 
-from barnabas.pipeline.logs.filesystems import locate
+from barnabas.pipeline.errors import MissingDirectory
+from barnabas.pipeline.logs.filesystems import Location, locate
 from barnabas.pipeline.logs.indexes import base_offset_in, position_of
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import END, SegmentRange, report_loss
@@ -43,11 +45,35 @@ class OpenedRange(NamedTuple):
 
 
 @lru_cache(maxsize=8)
+def _located(url: str, storage: StorageOptions | None) -> Location:
+    # A worker that is used again need not connect again.
+    return locate(url, storage)
+
+
 def files_of(url: str, storage: StorageOptions | None) -> Files:
     """
-    The file system of a path; a worker that is used again need not connect again.
+    The file system of a path.
     """
-    return locate(url, storage).files
+    return _located(url, storage).files
+
+
+def check_directory(piece: SegmentRange, options: ReadOptions) -> None:
+    """
+    Return if this machine has the directory in which a file of *piece* was not found.
+
+    Raises:
+        MissingDirectory: it is not there, or empty, as a directory is on which nothing is mounted.
+    """
+    files, path = _located(piece.url, options.storage)
+    try:
+        names = files.names(path)
+    except FileNotFoundError:
+        names = []
+    if not names:
+        raise MissingDirectory(
+            f"There is no directory {piece.url} on {gethostname()}, or it is empty: every worker"
+            " of Spark needs the log directories that its driver has, under the same path."
+        )
 
 
 @lru_cache(maxsize=1024)
@@ -63,6 +89,7 @@ def open_sources(piece: SegmentRange, options: ReadOptions) -> Iterator[list[Ope
 
     Raises:
         DataLoss: some of the offsets were deleted, and the options do not say to go on.
+        MissingDirectory: as ``check_directory``.
     """
     files = files_of(piece.url, options.storage)
     with ExitStack() as stack:
@@ -87,6 +114,7 @@ def _as_planned(files: Files, piece: SegmentRange, stack: ExitStack) -> OpenedRa
 def _looked_for(
     files: Files, piece: SegmentRange, options: ReadOptions, stack: ExitStack
 ) -> list[OpenedRange]:
+    check_directory(piece, options)
     for _ in range(_TRIES):
         with ExitStack() as attempt:
             try:

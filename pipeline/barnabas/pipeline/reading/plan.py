@@ -90,16 +90,20 @@ class Work:
     ranges: tuple[SegmentRange, ...] = ()
 
 
-def open_logs(options: ReadOptions) -> list[StoredLog]:
+def open_logs(options: ReadOptions, *, may_be_gone: bool = False) -> list[StoredLog]:
     """
     The logs that are meant.
+
+    Args:
+        may_be_gone: leave out topics and partitions that are named and do not exist.
 
     Raises:
         FileNotFoundError: a path is not there.
         UnknownTopic: a topic that is named is not there, or no log at all.
     """
     directories = [LogDirectory(url, options.storage) for url in options.paths]
-    return [StoredLog(root, directory) for root, directory in select(directories, options.topics)]
+    found = select(directories, options.topics, may_be_gone=may_be_gone)
+    return [StoredLog(root, directory) for root, directory in found]
 
 
 def plan(options: ReadOptions) -> list[Work]:

@@ -15,7 +15,7 @@ from barnabas.pipeline.errors import CorruptBatch, OldFormat
 from barnabas.pipeline.logs.chunks import Chunk, SegmentScan, Stop
 from barnabas.pipeline.logs.headers import HeaderScan
 from barnabas.pipeline.logs.indexes import next_indexed
-from barnabas.pipeline.options import Mode, ReadOptions
+from barnabas.pipeline.options import IsolationLevel, Mode, ReadOptions
 from barnabas.pipeline.reading.batch_rows import batch_rows
 from barnabas.pipeline.reading.gathered_batches import ChunkPiece, GatheredBatches
 from barnabas.pipeline.reading.kept_batches import batches_with_rows, in_range
@@ -23,6 +23,7 @@ from barnabas.pipeline.reading.kept_memory import keep_memory
 from barnabas.pipeline.reading.open import OpenedRange, files_of, open_sources
 from barnabas.pipeline.reading.plan import SegmentRange, Work
 from barnabas.pipeline.reading.segment_rows import segment_rows
+from barnabas.pipeline.reading.unverified_transactions import UnverifiedTransactions
 from barnabas.pipeline.schemas import RowLevel
 from barnabas.storage.fs.disk import DiskFiles
 
@@ -42,6 +43,8 @@ def read(work: Work, columns: Sequence[str], options: ReadOptions) -> Iterator[p
     Raises:
         CorruptBatch: a batch cannot be read, unless the options say what to do with it.
         DataLoss: offsets were deleted since the plan was made, unless the options say to go on.
+        MissingDirectory: this machine does not have a log directory.
+        MissingTransactionIndex: records of an aborted transaction would be rows.
     """
     if options.level is RowLevel.SEGMENTS:
         for piece in work.ranges:
@@ -64,6 +67,7 @@ class _Reader:
         self._columns = tuple(columns)
         self._wanted = Wanted(self._columns, max_batch_bytes=options.max_batch_bytes)
         self._gathered = GatheredBatches(self._wanted, self._corrupt)
+        self._transactions = UnverifiedTransactions()
         self._range: SegmentRange
         self._place: RowPartition
         self._next_offset: int
@@ -76,6 +80,7 @@ class _Reader:
         self._range = piece
         self._place = RowPartition(*piece.topic_partition)
         self._next_offset = piece.offsets.start
+        self._transactions.begin(piece, files_of(piece.url, self._options.storage))
         with open_sources(piece, self._options) as sources:
             for source in sources:
                 yield from self._rows_of(source)
@@ -84,6 +89,7 @@ class _Reader:
         """
         The rows that were still missing.
         """
+        self._transactions.finish()
         yield from self._gathered.rows()
 
     def _rows_of(self, source: OpenedRange) -> Iterator[pa.RecordBatch]:
@@ -130,6 +136,8 @@ class _Reader:
         piece = ChunkPiece(
             str(source.path), chunk, batches_with_rows(chunk.headers, offsets, self._range.aborted)
         )
+        if self._options.isolation_level is IsolationLevel.READ_COMMITTED:
+            self._transactions.note(piece.path, chunk, piece.headers)
         start = 0
         for bad in bad_checksums(chunk.data, piece.headers):
             good = piece._replace(headers=piece.headers[start:bad])

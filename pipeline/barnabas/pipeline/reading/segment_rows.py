@@ -16,7 +16,7 @@ from barnabas.pipeline.decoding.arrow import timestamps
 from barnabas.pipeline.logs.chunks import HEADER_CHUNK_BYTES, SegmentScan
 from barnabas.pipeline.logs.indexes import position_of, time_entries
 from barnabas.pipeline.options import ReadOptions
-from barnabas.pipeline.reading.open import files_of
+from barnabas.pipeline.reading.open import check_directory, files_of
 from barnabas.pipeline.reading.plan import SegmentRange
 from barnabas.pipeline.schemas import SEGMENTS, TIMESTAMP, project
 from barnabas.protocol.errors import CorruptMessage
@@ -32,6 +32,9 @@ def segment_rows(
 ) -> Iterator[pa.RecordBatch]:
     """
     The row of the segment, none if it was deleted since.
+
+    Raises:
+        MissingDirectory: as ``check_directory``.
     """
     files = files_of(piece.url, options.storage)
     path = log_file(Path(piece.directory), piece.base_offset)
@@ -39,6 +42,7 @@ def segment_rows(
         segment = ReadOnlySegment(files, path)
         first, newest = _times(files, segment)
     except FileNotFoundError:
+        check_directory(piece, options)
         return
     row: dict[str, Any] = {
         "topic": piece.topic_partition.topic,

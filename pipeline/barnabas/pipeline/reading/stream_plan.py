@@ -126,7 +126,7 @@ def latest(options: ReadOptions) -> Progress:
     """
     Where the logs end now, as far as they may be read.
     """
-    logs = open_logs(options)
+    logs = _logs_left(options)
     return Progress({log.topic_partition: _end(log, options) for log in logs}, _topic_ids(logs))
 
 
@@ -144,6 +144,13 @@ def _topic_ids(logs: Iterable[StoredLog]) -> Mapping[str, UUID]:
         if metadata is not None:
             found[topic] = metadata.topic_id
     return found
+
+
+def _logs_left(options: ReadOptions) -> list[StoredLog]:
+    """
+    The logs of a stream that has begun: a topic may be deleted meanwhile, unless that is a loss.
+    """
+    return open_logs(options, may_be_gone=not options.fail_on_data_loss)
 
 
 def admit(
@@ -166,7 +173,7 @@ def admit(
     Raises:
         DataLoss: partitions are gone, logs shorter than they were, or topics created again.
     """
-    logs = {log.topic_partition: log for log in open_logs(options)}
+    logs = {log.topic_partition: log for log in _logs_left(options)}
     topic_ids = _topic_ids(logs.values())
     since = start.still_there(topic_ids, options)
     there = {each: _there(log, since.get(each, 0), options) for each, log in logs.items()}
@@ -237,7 +244,7 @@ def work_between(options: ReadOptions, start: Progress, end: Progress) -> list[W
         DataLoss: offsets are gone, a topic was created again, or a partition came that does not
             begin with its first one.
     """
-    logs = {log.topic_partition: log for log in open_logs(options)}
+    logs = {log.topic_partition: log for log in _logs_left(options)}
     since = start.still_there(end.topic_ids, options)
     until = end.still_there(_topic_ids(logs.values()), options)
     wanted = dict(_offsets_between(options, logs, since, until))

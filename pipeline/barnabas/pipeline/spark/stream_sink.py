@@ -24,10 +24,10 @@ from barnabas.pipeline.errors import (
     PipelineError,
     TransactionsLost,
 )
-from barnabas.pipeline.live.topics import confirmed_ids
 from barnabas.pipeline.spark.shipped import Shipped
 from barnabas.pipeline.spark.sink import check_columns
 from barnabas.pipeline.spark.tasks import settle_worker
+from barnabas.pipeline.topic_ids import confirmed_ids
 from barnabas.pipeline.writing.identity import Identity, initialized
 from barnabas.pipeline.writing.options import WriteOptions
 from barnabas.pipeline.writing.producer import TaskProducer

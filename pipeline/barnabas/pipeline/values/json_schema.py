@@ -27,8 +27,53 @@ _SIMPLE: Final = {
     "boolean": pa.bool_(),
 }
 
+_MOST_REFERENCES: Final = 100
+"""From one schema to the next, before there is a type."""
 
-class JsonType:
+
+class _Document:
+    """
+    A JSON Schema with those that it refers to.
+    """
+
+    def __init__(self, schema: FetchedSchema) -> None:
+        self._others = {name: _loaded(text) for name, text in schema.references}
+        self._root = _loaded(schema.text)
+
+    def _found(self, reference: str, root: Any) -> tuple[Any, Any]:
+        """
+        Return the schema that *reference* names, and the document that it is in.
+        """
+        document, _, path = reference.partition("#")
+        there = root if not document else self._others.get(document)
+        if there is None:
+            raise UnusableSchema(
+                f"The schema refers to {document}, which the registry did not give."
+            )
+        found = there
+        for part in path.split("/")[1:]:
+            key = part.replace("~1", "/").replace("~0", "~")
+            if not isinstance(found, Mapping) or key not in found:
+                raise UnusableSchema(f"The schema refers to {reference}, which is not there.")
+            found = found[key]
+        return found, there
+
+    def _without_null(self, schema: Mapping[str, Any]) -> Any:
+        """
+        The one type beside null, by name or as a schema; None if there are several.
+        """
+        for word in ("oneOf", "anyOf"):
+            others = [one for one in schema.get(word, ()) if one != {"type": "null"}]
+            if word in schema:
+                return others[0] if len(others) == 1 and isinstance(others[0], Mapping) else None
+        kinds = schema.get("type", "object" if "properties" in schema else None)
+        if isinstance(kinds, list):
+            kinds = [kind for kind in kinds if kind != "null"]
+            return kinds[0] if len(kinds) == 1 else None
+        return kinds
+
+
+class JsonType(_Document):
     """
     The columns of a JSON Schema, and how a value becomes a row of them.
     """
@@ -38,8 +83,7 @@ class JsonType:
         Raises:
             UnusableSchema: it is none, refers to what is not there, or contains itself.
         """
-        self._others = {name: _loaded(text) for name, text in schema.references}
-        self._root = _loaded(schema.text)
+        super().__init__(schema)
         self.arrow, self._convert = self._type(self._root, self._root, ())
 
     def reader(self) -> ReadColumn:
@@ -74,38 +118,13 @@ class JsonType:
             return (self._object if kinds == "object" else self._array)(schema, root, inside)
         return (_SIMPLE[kinds], _exact(kinds)) if kinds in _SIMPLE else (pa.string(), _as_json)
 
-    def _without_null(self, schema: Mapping[str, Any]) -> Any:
-        """
-        The one type beside null, by name or as a schema; None if there are several.
-        """
-        for word in ("oneOf", "anyOf"):
-            others = [one for one in schema.get(word, ()) if one != {"type": "null"}]
-            if word in schema:
-                return others[0] if len(others) == 1 and isinstance(others[0], Mapping) else None
-        kinds = schema.get("type", "object" if "properties" in schema else None)
-        if isinstance(kinds, list):
-            kinds = [kind for kind in kinds if kind != "null"]
-            return kinds[0] if len(kinds) == 1 else None
-        return kinds
-
     def _referred(
         self, reference: str, root: Any, inside: tuple[str, ...]
     ) -> tuple[pa.DataType, Convert | None]:
-        document, _, path = reference.partition("#")
-        there = root if not document else self._others.get(document)
-        if there is None:
-            raise UnusableSchema(
-                f"The schema refers to {document}, which the registry did not give."
-            )
-        place = f"{id(there)}#{path}"
+        found, there = self._found(reference, root)
+        place = f"{id(there)}#{reference.partition('#')[2]}"
         if place in inside:
             raise UnusableSchema(f"{reference} contains itself, and a column cannot.")
-        found = there
-        for part in path.split("/")[1:]:
-            key = part.replace("~1", "/").replace("~0", "~")
-            if not isinstance(found, Mapping) or key not in found:
-                raise UnusableSchema(f"The schema refers to {reference}, which is not there.")
-            found = found[key]
         return self._type(found, there, (*inside, place))
 
     def _object(
@@ -127,6 +146,84 @@ class JsonType:
     ) -> tuple[pa.DataType, Convert | None]:
         of, convert = self._type(schema.get("items"), root, inside)
         return pa.list_(of), _of_array(convert)
+
+
+class JsonWriter(_Document):
+    """
+    How rows of a column become values of a JSON Schema.
+    """
+
+    def converter(self, kind: pa.DataType) -> Convert:
+        """
+        Return a function that makes of a row what ``json.dumps`` writes: a map is an object, and a
+        field that is null is left out unless the schema requires it. It raises ``ValueError`` if
+        such a field must not be null.
+        """
+        return self._converter(kind, self._root, self._root)
+
+    def _converter(self, kind: pa.DataType, schema: Any, root: Any) -> Convert:
+        schema, root = self._plain(schema, root)
+        if pa.types.is_struct(kind):
+            return self._of_struct(kind, schema, root)
+        if pa.types.is_map(kind):
+            value = self._converter(kind.item_type, schema.get("additionalProperties"), root)
+            return lambda row: None if row is None else {name: value(item) for name, item in row}
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            item = self._converter(kind.value_type, schema.get("items"), root)
+            return lambda row: None if row is None else [item(each) for each in row]
+        return lambda value: value
+
+    def _of_struct(self, kind: pa.StructType, schema: Mapping[str, Any], root: Any) -> Convert:
+        properties, required = schema.get("properties", {}), schema.get("required", ())
+        converts = {
+            field.name: self._converter(field.type, properties.get(field.name), root)
+            for field in kind
+        }
+        needed = {name: self._may_be_null(properties.get(name), root) for name in required}
+
+        def convert(row: Any) -> Any:
+            if row is None:
+                return None
+            made = {
+                name: convert_field(row[name])
+                for name, convert_field in converts.items()
+                if row[name] is not None
+            }
+            for name, may_be_null in needed.items():
+                if name not in made:
+                    if not may_be_null:
+                        raise ValueError(f"{name} is required, and null")
+                    made[name] = None
+            return made
+
+        return convert
+
+    def _plain(self, schema: Any, root: Any) -> tuple[Mapping[str, Any], Any]:
+        """
+        Follow references and leave out null, as far as one type is left.
+        """
+        for _ in range(_MOST_REFERENCES):
+            if not isinstance(schema, Mapping):
+                return {}, root
+            if "$ref" in schema:
+                schema, root = self._found(schema["$ref"], root)
+                continue
+            inner = self._without_null(schema)
+            if not isinstance(inner, Mapping):
+                return schema, root
+            schema = inner
+        raise UnusableSchema("The schema refers to itself.")
+
+    def _may_be_null(self, schema: Any, root: Any) -> bool:
+        if not isinstance(schema, Mapping):
+            return True
+        if "$ref" in schema:
+            return self._may_be_null(*self._found(schema["$ref"], root))
+        for word in ("oneOf", "anyOf"):
+            if word in schema:
+                return any(self._may_be_null(one, root) for one in schema[word])
+        kinds = schema.get("type", "null")
+        return "null" in kinds if isinstance(kinds, list) else bool(kinds == "null")
 
 
 def _loaded(text: str) -> Any:

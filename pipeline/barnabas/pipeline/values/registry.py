@@ -157,15 +157,18 @@ def _shown(url: str) -> str:
     return f"{scheme}://{rest.rpartition('@')[2]}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RegistryAddress:
     """
-    Where a registry is, as it travels to the workers of Spark.
+    Where a registry is, as it travels to the workers of Spark. Its ``repr`` has no secret.
     """
 
     url: str
     settings: str
     """Those of the client, as JSON."""
+
+    def __repr__(self) -> str:
+        return f"<RegistryAddress {_shown(self.url)}>"
 
     @classmethod
     def of(cls, registry: str | Mapping[str, Any]) -> RegistryAddress:

@@ -23,7 +23,7 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.connection import Connection
 from barnabas.client.retries import MAY_PASS, Patience
 from barnabas.pipeline.errors import BrokerError, Disconnected, RowError
-from barnabas.pipeline.live.topics import topic_ids_of
+from barnabas.pipeline.topic_ids import topic_ids_of
 from barnabas.pipeline.writing.encode import RecordSet, halves
 from barnabas.pipeline.writing.identity import NOBODY, Identity, join_transaction
 from barnabas.pipeline.writing.options import WriteOptions

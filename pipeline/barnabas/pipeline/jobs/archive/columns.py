@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.pipeline.jobs.parquet_files import ALWAYS
-from barnabas.pipeline.schemas import RECORDS
+from barnabas.pipeline.schemas import ARCHIVED, FAR_TIMESTAMP
 
-_MAY_BE_NULL: Final = ("key", "value", "headers")
+_MAY_BE_NULL: Final = ("key", "value", "headers", FAR_TIMESTAMP)
 
 
 def has_first_columns(names: Sequence[str]) -> bool:
@@ -53,7 +53,7 @@ def missing_columns(name: str, there: pa.Schema, wanted: pa.Schema) -> list[str]
                 f" that of records is {field.type}."
             )
     for field in there:
-        if not field.nullable and (field.name in _MAY_BE_NULL or field.name not in RECORDS.names):
+        if not field.nullable and (field.name in _MAY_BE_NULL or field.name not in ARCHIVED.names):
             raise ArchiveError(
                 f"{name} cannot be continued: its column {field.name} must not be null, and records"
                 " have nulls there."

@@ -5,12 +5,15 @@ A range is one version of the table: its file and a transaction identifier, whic
 step. The identifier is ``barnabas/TOPIC-PARTITION/LEVEL`` and its number is the next offset, so the
 table itself says where a run goes on; a log of a Delta table keeps the last number for ever. Two
 writers that add the same identifier conflict, so the second of two runs is refused; other writers,
-like a compaction of small files, do not conflict.
+like a compaction of small files, do not conflict. RESTORE and DELETE change the files and leave the
+identifiers, and a shallow clone has none. So ``barnabas/TOPIC-PARTITION/LEVEL/records`` has the
+offset behind the last record by then, and the numbers count only if the files end there.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -32,13 +35,15 @@ from barnabas.pipeline.jobs.archive.table import (
     ArchiveError,
     ArchiveTable,
     Merged,
+    Noted,
     other_run,
+    resumed,
 )
 from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
 from barnabas.pipeline.logs.filesystems import is_local, local_path
 from barnabas.pipeline.options import IsolationLevel
-from barnabas.pipeline.schemas import RECORDS, project
+from barnabas.pipeline.schemas import ARCHIVED, project
 from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.clock import SystemClock
 from barnabas.storage.topic_partition import TopicPartition
@@ -49,11 +54,14 @@ DESCRIPTION: Final = "Records of Kafka topics, archived by Barnabas."
 
 _SCHEMES: Final = ("s3", "s3a", "gs", "abfs", "abfss", "az")
 """Those for which delta-rs makes a version in one step by itself."""
+_MISREAD: Final = re.compile(r"%[0-9A-Fa-f]{2}|[\\\[\]^|\x00-\x1f\x7f]")
+"""What delta-rs 1.6 decodes, or refuses, in a local path: it would write to another directory."""
 _OTHER_READERS: Final = frozenset({"deletionVectors", "columnMapping"})
 """Features of a table with which a row of a file may be none of the table."""
 _OF_A_FILE: Final = [
     "path",
     "size_bytes",
+    "num_records",
     "min.offset",
     "max.offset",
     "partition.topic",
@@ -75,6 +83,12 @@ class DeltaArchive(ArchiveTable):
         """
         if is_local(url):
             url = str(local_path(url).absolute())
+            misread = _MISREAD.search(url)
+            if misread is not None:
+                raise InvalidOption(
+                    f"{url} cannot have a Delta table: delta-rs does not take {misread[0]!r} in a"
+                    " path for what it is."
+                )
         elif url.partition(":")[0].lower() not in _SCHEMES:
             raise InvalidOption(
                 f"{url} cannot have a Delta table: URLs begin with {', '.join(_SCHEMES)}."
@@ -98,20 +112,40 @@ class DeltaArchive(ArchiveTable):
         self.__dict__.pop("_files", None)
 
     def archived(self, partition: TopicPartition) -> ArchivedPartition | None:
-        table = self._table
-        if table is None:
+        if self._table is None:
             return None
-        for level in IsolationLevel:
-            end = table.transaction_version(_app_id(partition, level.value))
-            if end is not None:
-                files = self._files.get(partition, ())
-                return ArchivedPartition(
-                    OffsetRange(files[0].offsets.start if files else end, end),
-                    level.value,
-                    f"version {table.version()} of {self._url}",
-                    max(files, key=lambda file: file.offsets.end).path if files else None,
-                )
-        return None
+        files = self._files.get(partition, [])
+        last = max(files, key=lambda file: file.offsets.end, default=None)
+        records = None if last is None else OffsetRange(files[0].offsets.start, last.offsets.end)
+        state = resumed(self._noted(partition), records)
+        if state is None:
+            return None
+        return ArchivedPartition(
+            OffsetRange(state.end_offset if records is None else records.start, state.end_offset),
+            state.isolation_level,
+            f"version {self._table.version()} of {self._url}",
+            None if last is None else last.path,
+        )
+
+    def _noted(self, partition: TopicPartition) -> list[Noted]:
+        assert self._table is not None
+        numbers = self._table.transaction_version
+        return [
+            Noted(end, level.value, numbers(_records_id(partition, level.value)))
+            for level in IsolationLevel
+            if (end := numbers(_app_id(partition, level.value))) is not None
+        ]
+
+    def noted_end(self, partition: TopicPartition) -> int:
+        noted = [] if self._table is None else self._noted(partition)
+        return max([super().noted_end(partition), *(each.end_offset for each in noted)])
+
+    def files_of_versions(self) -> frozenset[str]:
+        if self._table is None:
+            return frozenset()
+        # Those that the log has removed, and whose time has not run out.
+        removed = self._table.vacuum(0, dry_run=True, enforce_retention_duration=False)
+        return frozenset(str(local_path(self._url) / path) for path in removed)
 
     @property
     def exists(self) -> bool:
@@ -142,7 +176,7 @@ class DeltaArchive(ArchiveTable):
             try:
                 self._table = DeltaTable.create(
                     self._url,
-                    RECORDS,
+                    ARCHIVED,
                     partition_by=PARTITIONED_BY,
                     description=DESCRIPTION,
                     storage_options=self._options,
@@ -157,25 +191,32 @@ class DeltaArchive(ArchiveTable):
 
     def add(self, commit: ArchiveCommit) -> None:
         assert self._table is not None
-        app_id = _app_id(commit.topic_partition, commit.isolation_level)
-        last = self._table.transaction_version(app_id)
-        if last is not None and last != commit.start_offset:
+        partition, level = commit.topic_partition, commit.isolation_level
+        archived = self.archived(partition)
+        if archived is not None and archived.offsets.end != commit.start_offset:
             raise other_run(commit, self._url)
+        records_end = max((file.offsets.end for file in self._files.get(partition, ())), default=0)
+        if commit.last_offset is not None:
+            records_end = commit.last_offset + 1
         try:
             self._table.create_write_transaction(
                 [] if commit.file is None else [_add_action(commit, commit.file)],
                 mode="append",
-                schema=RECORDS,
+                schema=ARCHIVED,
                 partition_by=PARTITIONED_BY,
                 commit_properties=CommitProperties(
                     custom_metadata={"barnabas": commit.name},
-                    app_transactions=[Transaction(app_id, commit.end_offset)],
+                    app_transactions=[
+                        Transaction(_app_id(partition, level), commit.end_offset),
+                        Transaction(_records_id(partition, level), records_end),
+                    ],
                 ),
             )
         except CommitFailedError as error:
             raise other_run(commit, self._url) from error
         # What others have added by now comes too, and is compared above before the next range.
         self._table.update_incremental()
+        self.__dict__.pop("_files", None)
 
     def merge_small_files(self, below_bytes: int) -> Merged:
         if self._table is None:
@@ -206,7 +247,7 @@ class DeltaArchive(ArchiveTable):
         return table
 
     def _missing(self, table: DeltaTable) -> list[str]:
-        wanted = pa.schema(Schema.from_arrow(RECORDS).to_arrow())
+        wanted = pa.schema(Schema.from_arrow(ARCHIVED).to_arrow())
         return missing_columns(self._url, pa.schema(table.schema().to_arrow()), wanted)
 
     def _add_columns(self, table: DeltaTable) -> None:
@@ -216,7 +257,7 @@ class DeltaArchive(ArchiveTable):
         missing = self._missing(table)
         if not missing:
             return
-        fields = Schema.from_arrow(project(RECORDS, missing)).fields
+        fields = Schema.from_arrow(project(ARCHIVED, missing)).fields
         about = CommitProperties(custom_metadata={"barnabas": f"columns {', '.join(missing)}"})
         try:
             table.alter.add_columns(fields, commit_properties=about)
@@ -231,15 +272,26 @@ class DeltaArchive(ArchiveTable):
         """
         The files of each partition by their first offsets, as they were when this was first asked
         for.
+
+        Raises:
+            ArchiveError: a file has no statistics, and its offsets are not known.
         """
         assert self._table is not None
         actions = pa.table(self._table.get_add_actions(flatten=True))
         found: dict[TopicPartition, list[ArchivedFile]] = {}
-        if "max.offset" not in actions.column_names:
+        if not actions.num_rows:
             return found
-        for row in actions.select(_OF_A_FILE).sort_by("min.offset").to_pylist():
-            if row["max.offset"] is None:
-                continue
+        known = [name for name in _OF_A_FILE if name in actions.column_names]
+        rows = actions.select(known).to_pylist()
+        for row in rows:
+            if row.get("max.offset") is None and row["num_records"] != 0:
+                raise ArchiveError(
+                    f"{self._url}/{row['path']} has no statistics of its offsets, which another"
+                    " writer has left out: the table does not say what is archived. Write it again"
+                    " with statistics."
+                )
+        rows = [row for row in rows if row["num_records"] != 0]
+        for row in sorted(rows, key=lambda row: row["min.offset"]):
             partition = TopicPartition(row["partition.topic"], row["partition.partition"])
             path, size = row["path"], row["size_bytes"]
             offsets = OffsetRange(row["min.offset"], row["max.offset"] + 1)
@@ -250,6 +302,10 @@ class DeltaArchive(ArchiveTable):
 
 def _app_id(partition: TopicPartition, isolation_level: str) -> str:
     return f"barnabas/{partition}/{isolation_level}"
+
+
+def _records_id(partition: TopicPartition, isolation_level: str) -> str:
+    return f"{_app_id(partition, isolation_level)}/records"
 
 
 def _add_action(commit: ArchiveCommit, file: str) -> AddAction:
@@ -265,18 +321,20 @@ def _add_action(commit: ArchiveCommit, file: str) -> AddAction:
 
 def _statistics(commit: ArchiveCommit) -> dict[str, Any]:
     """
-    By which readers leave out files. A time that no ``datetime`` is as late as has none.
+    Per-file statistics for data skipping. Times beyond the range of ``datetime`` are omitted.
     """
+    nulls = {"offset": 0}
     low: dict[str, Any] = {"offset": commit.first_offset}
     high: dict[str, Any] = {"offset": commit.last_offset}
     times = [_iso(time) for time in (commit.min_timestamp_ms, commit.max_timestamp_ms)]
     if None not in times:
         low["timestamp"], high["timestamp"] = times
+        nulls["timestamp"] = 0
     return {
         "numRecords": commit.records,
         "minValues": low,
         "maxValues": high,
-        "nullCount": {"offset": 0, "timestamp": 0},
+        "nullCount": nulls,
     }
 
 

@@ -3,8 +3,11 @@ An archive as an Iceberg table, by pyiceberg.
 
 A range is one snapshot of the table: its file, and the property
 ``barnabas.archived.TOPIC-PARTITION`` of the table, which has the next offset. Both are committed in
-one step. The catalog takes a commit only if the table's snapshot is the one that it was made from.
-pyiceberg's own retries are off (``commit.retry.num-retries``), since they would add a range that
+one step. A rollback changes the snapshot and leaves the property, so it counts only if the files of
+the current snapshot end where they did when it was written.
+
+The catalog takes a commit only if the table's snapshot is the one that it was made from. The
+retries of pyiceberg are off (``commit.retry.num-retries``), since they would add a range that
 another run has added meanwhile; here a commit is tried again only if the offset is still the one
 that it begins with.
 """
@@ -14,6 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -26,7 +30,6 @@ from pyiceberg.exceptions import (
     TableAlreadyExistsError,
 )
 from pyiceberg.io.pyarrow import schema_to_pyarrow
-from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -47,6 +50,8 @@ from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.columns import has_first_columns, missing_columns
 from barnabas.pipeline.jobs.archive.commit import ArchiveCommit
 from barnabas.pipeline.jobs.archive.iceberg_files import (
+    Extent,
+    extents,
     files_of,
     merged_file,
     offset_column,
@@ -60,18 +65,21 @@ from barnabas.pipeline.jobs.archive.table import (
     ArchiveError,
     ArchiveTable,
     Merged,
+    Noted,
     other_run,
+    resumed,
 )
 from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.jobs.parquet_files import STATISTICS
-from barnabas.pipeline.schemas import RECORDS
+from barnabas.pipeline.logs.filesystems import local_path
+from barnabas.pipeline.schemas import ARCHIVED, FAR_TIMESTAMP
 from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.state_files.file_names import parse_topic_partition_name
 from barnabas.storage.topic_partition import TopicPartition
 
 _HEADER: Final = StructType(
-    NestedField(10, "key", StringType(), required=False),
-    NestedField(11, "value", BinaryType(), required=False),
+    NestedField(11, "key", StringType(), required=False),
+    NestedField(12, "value", BinaryType(), required=False),
 )
 SCHEMA: Final = Schema(
     NestedField(1, "key", BinaryType(), required=False),
@@ -81,7 +89,8 @@ SCHEMA: Final = Schema(
     NestedField(5, "offset", LongType(), required=False),
     NestedField(6, "timestamp", TimestamptzType(), required=False),
     NestedField(7, "timestampType", IntegerType(), required=False),
-    NestedField(8, "headers", ListType(9, _HEADER, element_required=False), required=False),
+    NestedField(8, "headers", ListType(10, _HEADER, element_required=False), required=False),
+    NestedField(9, FAR_TIMESTAMP, LongType(), required=False),
 )
 PARTITIONS: Final = PartitionSpec(
     PartitionField(3, 1000, IdentityTransform(), "topic"),
@@ -149,10 +158,11 @@ class IcebergArchive(ArchiveTable):
     def store(self) -> DataStore:  # type: ignore[override]  # There is a table by then.
         table = self._there
         storage = StorageOptions.of({}, dict(table.io.properties))
-        return DataStore(table.location(), "data", tuple(RECORDS.names), storage)
+        return DataStore(table.location(), "data", tuple(ARCHIVED.names), storage)
 
     def refresh(self) -> None:
         self._table = self._open()
+        self.__dict__.pop("_extents", None)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -162,17 +172,38 @@ class IcebergArchive(ArchiveTable):
             yield
 
     def archived(self, partition: TopicPartition) -> ArchivedPartition | None:
-        state = self._state_of(partition)
+        if self._table is None:
+            return None
+        noted, extent = self._noted(partition), self._extents.get(partition)
+        there = [] if noted is None else [noted.note]
+        state = resumed(there, None if extent is None else extent.offsets)
         if state is None:
             return None
-        table = self._there
-        snapshot = table.current_snapshot()
+        starts = [] if extent is None else [extent.offsets.start]
+        if noted is not None and state in there:
+            starts.append(noted.start_offset)
+        snapshot = self._table.current_snapshot()
         return ArchivedPartition(
-            OffsetRange(state.start_offset, state.end_offset),
+            OffsetRange(min(starts), state.end_offset),
             state.isolation_level,
             f"snapshot {None if snapshot is None else snapshot.snapshot_id} of {self._name}",
-            state.last_file,
+            None if extent is None else extent.last_file,
         )
+
+    def noted_end(self, partition: TopicPartition) -> int:
+        noted = None if self._table is None else self._noted(partition)
+        return max(super().noted_end(partition), 0 if noted is None else noted.end_offset)
+
+    def files_of_versions(self) -> frozenset[str]:
+        paths = self._there.inspect.all_data_files().column("file_path").to_pylist()
+        return frozenset(str(local_path(path)) for path in paths)
+
+    @cached_property
+    def _extents(self) -> dict[TopicPartition, Extent]:
+        """
+        Of the records in the current snapshot, and in what was added to it since.
+        """
+        return extents(self._there)
 
     @property
     def exists(self) -> bool:
@@ -180,8 +211,9 @@ class IcebergArchive(ArchiveTable):
 
     @property
     def partitions(self) -> Sequence[TopicPartition]:
-        names = [key.removeprefix(_STATE) for key in self._there.properties if _is_state(key)]
-        return sorted(parse_topic_partition_name(Path(name)) for name in names)
+        keys = [key for key in self._there.properties if key.startswith(_STATE)]
+        noted = {parse_topic_partition_name(Path(key.removeprefix(_STATE))) for key in keys}
+        return sorted(noted | self._extents.keys())
 
     def files_of(self, partition: TopicPartition) -> Sequence[ArchivedFile]:
         column = offset_column(self._there)
@@ -207,8 +239,8 @@ class IcebergArchive(ArchiveTable):
 
     def add(self, commit: ArchiveCommit) -> None:
         for _ in range(_TRIES):
-            before = self._state_of(commit.topic_partition)
-            if before is not None and before.end_offset != commit.start_offset:
+            before = self.archived(commit.topic_partition)
+            if before is not None and before.offsets.end != commit.start_offset:
                 break
             try:
                 self._commit(commit, before)
@@ -218,14 +250,19 @@ class IcebergArchive(ArchiveTable):
                 return
         raise other_run(commit, self._name)
 
-    def _commit(self, commit: ArchiveCommit, before: _State | None) -> None:
-        table = self._there
+    def _commit(self, commit: ArchiveCommit, before: ArchivedPartition | None) -> None:
+        table, partition = self._there, commit.topic_partition
         file = None if commit.file is None else f"{table.location()}/{commit.file}"
+        extent = self._extents.get(partition)
+        if file is not None and commit.first_offset is not None and commit.last_offset is not None:
+            added = OffsetRange(commit.first_offset, commit.last_offset + 1)
+            start = added.start if extent is None else extent.offsets.start
+            extent = Extent(OffsetRange(start, added.end), file)
         state = _State(
-            commit.start_offset if before is None else before.start_offset,
+            commit.start_offset if before is None else before.offsets.start,
             commit.end_offset,
             commit.isolation_level,
-            file if file is not None or before is None else before.last_file,
+            0 if extent is None else extent.offsets.end,
         )
         about = {f"barnabas.{commit.topic_partition}": commit.name}
         with table.transaction() as transaction:
@@ -237,6 +274,8 @@ class IcebergArchive(ArchiveTable):
                     pass
             else:
                 transaction.add_files([file], about, check_duplicate_files=False)
+        if extent is not None:
+            self._extents[partition] = extent
 
     def merge_small_files(self, below_bytes: int) -> Merged:
         self._add_columns()
@@ -246,30 +285,17 @@ class IcebergArchive(ArchiveTable):
         if not new_files:
             return Merged(0, 0)
         try:
-            with table.transaction() as transaction:
-                transaction.set_properties(self._moved(new_files))
-                with transaction.update_snapshot().overwrite() as snapshot:
-                    for group, new in new_files:
-                        for old in group:
-                            snapshot.delete_data_file(old)
-                        snapshot.append_data_file(new)
+            with (
+                table.transaction() as transaction,
+                transaction.update_snapshot().overwrite() as snapshot,
+            ):
+                for group, new in new_files:
+                    for old in group:
+                        snapshot.delete_data_file(old)
+                    snapshot.append_data_file(new)
         except CommitFailedException as error:
             raise InUse(f"Another writer has changed {self._name} meanwhile.") from error
         return Merged(sum(map(len, groups)), len(groups))
-
-    def _moved(self, new_files: Iterable[tuple[list[DataFile], DataFile]]) -> dict[str, str]:
-        """
-        The properties of partitions whose last file is another one now.
-        """
-        moved = {old.file_path: new.file_path for group, new in new_files for old in group}
-        properties = {}
-        for key in self._there.properties:
-            if _is_state(key):
-                state = self._parsed(key)
-                if state is not None and state.last_file in moved:
-                    state = state._replace(last_file=moved[state.last_file])
-                    properties[key] = json.dumps(state._asdict())
-        return properties
 
     @property
     def _there(self) -> Table:
@@ -277,16 +303,17 @@ class IcebergArchive(ArchiveTable):
             raise ArchiveError(f"There is no table {self._name}.")
         return self._table
 
-    def _state_of(self, partition: TopicPartition) -> _State | None:
-        return None if self._table is None else self._parsed(f"{_STATE}{partition}")
-
-    def _parsed(self, key: str) -> _State | None:
+    def _noted(self, partition: TopicPartition) -> _State | None:
+        key = f"{_STATE}{partition}"
         text = self._there.properties.get(key)
         if text is None:
             return None
         try:
-            return _State(**json.loads(text))
-        except (TypeError, ValueError) as error:
+            values = json.loads(text)
+            # An older version has noted a file, too, and not where the records end.
+            values.pop("last_file", None)
+            return _State(**{"records_end": None, **values})
+        except (AttributeError, TypeError, ValueError) as error:
             raise ArchiveError(
                 f"The property {key} of {self._name} does not say what is archived: {error}."
             ) from error
@@ -357,10 +384,6 @@ class IcebergArchive(ArchiveTable):
         raise InUse(f"Another writer has changed {self._name} meanwhile.")
 
 
-def _is_state(key: str) -> bool:
-    return key.startswith(_STATE)
-
-
 class _State(NamedTuple):
     """
     What a property of the table says of a partition.
@@ -369,5 +392,8 @@ class _State(NamedTuple):
     start_offset: int
     end_offset: int
     isolation_level: str
-    last_file: str | None
-    """The URL of the file with the last record."""
+    records_end: int | None
+
+    @property
+    def note(self) -> Noted:
+        return Noted(*self[1:])

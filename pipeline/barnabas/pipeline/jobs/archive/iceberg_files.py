@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 from pyiceberg.conversions import from_bytes
@@ -20,10 +20,53 @@ from barnabas.pipeline.jobs.archive.commit import range_name
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.pipeline.jobs.parquet_files import read_parquet
-from barnabas.pipeline.schemas import RECORDS
+from barnabas.pipeline.schemas import ARCHIVED
 from barnabas.storage.topic_partition import TopicPartition
 
 _ROWS: Final = 65_536
+
+
+class Extent(NamedTuple):
+    """
+    The records of a partition in a table.
+    """
+
+    offsets: OffsetRange
+    """From the first to the last one."""
+    last_file: str
+    """That of the last one."""
+
+
+def extents(table: Table) -> dict[TopicPartition, Extent]:
+    """
+    The partitions with records in the current snapshot.
+
+    Raises:
+        ArchiveError: a file has no bounds.
+    """
+    column = offset_column(table)
+    found: dict[TopicPartition, Extent] = {}
+    for task in table.scan().plan_files():
+        file = task.file
+        if column not in (file.upper_bounds or {}):
+            raise _unbounded(file)
+        offsets, partition = offsets_of(file, column), _partition_of(file)
+        known = found.get(partition)
+        if known is not None:
+            start = min(offsets.start, known.offsets.start)
+            if known.offsets.end > offsets.end:
+                found[partition] = known._replace(offsets=OffsetRange(start, known.offsets.end))
+                continue
+            offsets = OffsetRange(start, offsets.end)
+        found[partition] = Extent(offsets, file.file_path)
+    return found
+
+
+def _unbounded(file: DataFile) -> ArchiveError:
+    return ArchiveError(
+        f"{file.file_path} has deleted rows, or no bounds of its offsets: the file alone does not"
+        " say what is in the table. Read it as an Iceberg table."
+    )
 
 
 def files_of(table: Table, partition: TopicPartition) -> list[DataFile]:
@@ -38,10 +81,7 @@ def files_of(table: Table, partition: TopicPartition) -> list[DataFile]:
     tasks = list(table.scan(row_filter=only).plan_files())
     for task in tasks:
         if task.delete_files or column not in (task.file.lower_bounds or {}):
-            raise ArchiveError(
-                f"{task.file.file_path} has deleted rows, or no bounds of its offsets: the file"
-                " alone does not say what is in the table. Read it as an Iceberg table."
-            )
+            raise _unbounded(task.file)
     return sorted((task.file for task in tasks), key=lambda file: offsets_of(file, column).start)
 
 
@@ -87,7 +127,7 @@ def merged_file(table: Table, store: DataStore, group: list[DataFile]) -> DataFi
 def _batches(store: DataStore, group: list[DataFile]) -> Iterator[pa.RecordBatch]:
     for old in group:
         with store.open(old.file_path) as file:
-            yield from read_parquet(file, RECORDS, _ROWS)
+            yield from read_parquet(file, ARCHIVED, _ROWS)
 
 
 def _partition_of(file: DataFile) -> TopicPartition:

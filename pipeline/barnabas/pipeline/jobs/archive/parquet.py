@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from barnabas.pipeline.decoding.arrow import milliseconds
 from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.jobs.archive.commit import ArchiveCommit, range_name
 from barnabas.pipeline.jobs.archive.store import DataStore
@@ -109,8 +110,8 @@ class _Written:
 
     def _note(self, batch: pa.RecordBatch) -> None:
         self.records += batch.num_rows
-        times = pc.min_max(batch.column("timestamp").cast(pa.int64())).as_py()
-        low, high = times["min"] // 1000, times["max"] // 1000
+        times = pc.min_max(milliseconds(batch)).as_py()
+        low, high = times["min"], times["max"]
         if self.min_timestamp_ms is None or low < self.min_timestamp_ms:
             self.min_timestamp_ms = low
         if self.max_timestamp_ms is None or high > self.max_timestamp_ms:

@@ -168,7 +168,7 @@ class _Planner:
     def _check_archive(self, archived: ArchivedPartition) -> None:
         end, named_by = archived.offsets.end, archived.named_by
         directory = self._log.directory.path
-        if archived.isolation_level != self._options.isolation_level.value:
+        if archived.isolation_level not in (None, self._options.isolation_level.value):
             raise ArchiveError(
                 f"{named_by}: {self._partition} was archived with isolationLevel="
                 f"{archived.isolation_level}, and can only go on so."
@@ -259,11 +259,12 @@ def _last_row(file: pq.ParquetFile) -> dict[str, Any]:
 
 def _are_same(archived: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
     """
-    Whether a row of an archive is that of the log, as far as it was archived: a column that was
-    added to the table later is null in rows that were there.
+    Return True if a row of an archive is that of the log, as far as it was archived: a column that
+    was added to the table later is null in rows that were there, and pyiceberg writes a null list
+    as an empty one when it rewrites a file.
     """
     return all(
-        value == row[name] or (value is None and name not in ALWAYS)
+        value == row[name] or (value in (None, []) and name not in ALWAYS)
         for name, value in archived.items()
     )
 

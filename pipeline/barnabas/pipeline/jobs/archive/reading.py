@@ -11,6 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StringType
 
 from barnabas.pipeline.errors import InvalidOption
@@ -29,6 +30,8 @@ from barnabas.pipeline.spark.types import spark_schema
 
 _WHICH: Final = ("subscribe", "subscribePattern", "assign")
 _ROWS: Final = 65_536
+_HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+"""What Spark takes for null in a path, and what may be the name of a topic."""
 
 # Those of the path have types here, or Spark would take a topic for a number that looks like one.
 _COLUMNS = spark_schema(SCHEMA).add("topic", StringType()).add("partition", IntegerType())
@@ -110,8 +113,12 @@ def read_files(spark: SparkSession, base: Path, files: Iterable[Path]) -> DataFr
     The records in *files*, which have topic and partition in their paths below *base*.
     """
     paths = [str(file) for file in files]
-    if paths:
-        rows = spark.read.schema(_COLUMNS).option("basePath", str(base)).parquet(*paths)
-    else:
-        rows = spark.createDataFrame([], _COLUMNS)
+    if not paths:
+        return spark.createDataFrame([], _COLUMNS).select(*RECORDS.names)
+    reader = spark.read.schema(_COLUMNS).option("basePath", str(base))
+    # Spark's own name of the option by which a stream reads names that are no patterns
+    # (DataSource.GLOB_PATHS_KEY).
+    rows = reader.option("__globPaths__", "false").parquet(*paths)
+    if any(f"/topic={_HIVE_NULL}/" in path for path in paths):
+        rows = rows.withColumn("topic", F.coalesce("topic", F.lit(_HIVE_NULL)))
     return rows.select(*RECORDS.names)

@@ -28,7 +28,7 @@ from barnabas.pipeline.logs.filesystems import (
     is_url,
     local_path,
 )
-from barnabas.pipeline.schemas import RECORDS, project
+from barnabas.pipeline.schemas import ARCHIVED, project
 from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import Files
@@ -89,7 +89,7 @@ class DataStore:
             None if there were no rows, and so is no file.
         """
         path = self.partition_path(partition) / name
-        schema = project(RECORDS, self.columns)
+        schema = project(ARCHIVED, self.columns)
         if self.is_local:
             file = local_path(self.base) / path
             is_there = write_durably(DiskFiles(), file, batches, schema)

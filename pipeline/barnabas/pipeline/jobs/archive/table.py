@@ -42,12 +42,46 @@ class ArchivedPartition:
     """
 
     offsets: OffsetRange
-    isolation_level: str
-    """With which the log was read."""
+    isolation_level: str | None
+    """With which the log was read; None if no run has noted it, as in a clone of a table."""
     named_by: str
     """What says so, for people."""
     last_file: str | None
     """The file with the last record, as ``DataStore.open`` takes it; None if that is not known."""
+
+
+class Noted(NamedTuple):
+    """
+    How far a run has archived a partition, as it notes it in a table that has versions.
+
+    A restore of an earlier version, or a deletion, changes the records and leaves the note.
+    """
+
+    end_offset: int
+    isolation_level: str | None
+    records_end: int | None
+    """The offset behind the last record that the table had by then, 0 without records."""
+
+
+def resumed(noted: Sequence[Noted], records: OffsetRange | None) -> Noted | None:
+    """
+    Return how far a partition is archived; None if it begins at the start of its log.
+
+    A note counts if the table has the records that it was written with: behind the last record may
+    be offsets that have none. Otherwise the table continues behind the last record that it has.
+
+    Args:
+        noted: by earlier runs, at most one for each isolation level.
+        records: from the first to the last record in the table; None if it has none.
+    """
+    records_end = 0 if records is None else records.end
+    still_true = [each for each in noted if each.records_end == records_end]
+    if len(still_true) == 1:
+        return still_true[0]
+    if records is None:
+        return None
+    level = noted[0].isolation_level if len(noted) == 1 else None
+    return Noted(records.end, level, records.end)
 
 
 @dataclass(frozen=True)
@@ -170,16 +204,32 @@ class ArchiveTable(ABC):
     def leftovers(self) -> Sequence[str]:
         """
         Files of runs that were killed, which no reader has ever seen: those of ranges behind the
-        end of their partition. Those of object stores are not looked for, where another run may
-        still need them.
+        end of their partition that no version of the table has. Those of object stores are not
+        looked for, where another run may still need them.
         """
         left = []
         for file in self.store.local_files():
             start = parse_range_start(file.name)
-            archived = self.archived(partition_of(file))
-            if start is not None and (archived is None or start >= archived.offsets.end):
+            if start is not None and start >= self.noted_end(partition_of(file)):
                 left.append(str(file))
+        if left:
+            kept = self.files_of_versions()
+            left = [file for file in left if file not in kept]
         return left
+
+    def noted_end(self, partition: TopicPartition) -> int:
+        """
+        Return the offset behind all files of *partition* that runs have added, 0 without any. A
+        version that was restored may end before it.
+        """
+        archived = self.archived(partition)
+        return 0 if archived is None else archived.offsets.end
+
+    def files_of_versions(self) -> frozenset[str]:
+        """
+        The local files of all versions of the table that can still be read.
+        """
+        return frozenset()
 
     def remove_leftover(self, name: str) -> None:
         """

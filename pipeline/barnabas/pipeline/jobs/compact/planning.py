@@ -107,9 +107,10 @@ def plan_archive(
     plans = []
     for partition, archived in _archived(archive, options).items():
         if archived.isolation_level != IsolationLevel.READ_COMMITTED.value:
+            level = archived.isolation_level or "unknown"
             raise CompactError(
-                f"{archived.named_by}: {partition} was archived with isolationLevel="
-                f"{archived.isolation_level}, and nobody can tell which records were aborted."
+                f"{archived.named_by}: {partition} was archived with isolationLevel={level}, and"
+                " nobody can tell which records were aborted."
             )
         source = ArchiveSource(archive.name, archive.store, tuple(archive.files_of(partition)))
         plans.append(CompactionPlan(partition, archived.offsets, source, keep_tombstones))

@@ -107,14 +107,14 @@ def _plan(options: argparse.Namespace, target: ReplayTarget) -> tuple[str, int]:
     """
     A line for all, and one for each partition; and the bytes of the log that are to be sent.
     """
-    from barnabas.pipeline.jobs.replay.job import check_target, partitions_of  # noqa: PLC0415  # see _replay
+    from barnabas.pipeline.jobs.replay.job import checked_target, partitions_of  # noqa: PLC0415  # see _replay
     from barnabas.pipeline.jobs.replay.sending import consumer_of, sent_before  # noqa: PLC0415  # as above
     from barnabas.pipeline.jobs.replay.watching import bytes_before  # noqa: PLC0415  # see _replay
     from barnabas.storage.units import counted  # noqa: PLC0415  # see _replay
 
     archive = existing_archive_of(options, options.archive)
     partitions = partitions_of(archive, options.topic)
-    check_target(target, partitions)
+    checked_target(target, partitions)
     lines = [
         f"Send {counted(len(partitions), 'partition')} of {options.topic} in {archive.name} to"
         f" {target.topic} at {target.bootstrap}, on {options.master}, in transactions of"

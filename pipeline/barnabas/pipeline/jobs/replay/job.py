@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -66,7 +67,7 @@ def replay(
     there = existing_archive(archive, storage_options({}, spark))
     target = ReplayTarget(bootstrap, to or topic, records_per_transaction, dict(client or {}))
     partitions = partitions_of(there, topic)
-    check_target(target, partitions)
+    target = checked_target(target, partitions)
     with nullcontext() if advanced is None else watched(partitions, target, advanced):
         if spark is None:
             return {each.topic_partition: replay_partition(each, target) for each in partitions}
@@ -101,8 +102,10 @@ def partitions_of(archive: ArchiveTable, topic: str) -> list[PartitionToSend]:
     return partitions
 
 
-def check_target(target: ReplayTarget, partitions: Sequence[PartitionToSend]) -> None:
+def checked_target(target: ReplayTarget, partitions: Sequence[PartitionToSend]) -> ReplayTarget:
     """
+    Return *target* with the batches that its topic takes.
+
     Raises:
         ReplayError: the topic is not there, has too few partitions, or gives records times of its
             own.
@@ -127,6 +130,7 @@ def check_target(target: ReplayTarget, partitions: Sequence[PartitionToSend]) ->
             f"{target.topic} has message.timestamp.type=LogAppendTime, and would not keep the times"
             " that records have."
         )
+    return replace(target, largest_batch=int(config["max.message.bytes"].value))
 
 
 def _partitions(described: Future[Any]) -> int:

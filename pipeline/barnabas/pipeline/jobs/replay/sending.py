@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as ConsumerPartition
 
+from barnabas.pipeline.decoding.arrow import milliseconds
 from barnabas.pipeline.decoding.decode import OffsetRange
 from barnabas.pipeline.errors import PipelineError
 from barnabas.pipeline.jobs.archive.files import batches_in_order
@@ -23,6 +24,11 @@ from barnabas.pipeline.jobs.archive.table import ArchivedFile
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
 from barnabas.storage.topic_partition import TopicPartition
 
+_LARGEST_RECORD: Final = 1_000_000_000
+"""The most that librdkafka allows; its default is below that of a topic. The topic decides."""
+BATCH_BYTES: Final = 1_000_000
+_AROUND_RECORDS: Final = 200
+"""Bytes of a batch that are no records, and some more."""
 PATIENCE: Final = 60.0
 """Seconds for an answer of a broker."""
 
@@ -42,12 +48,26 @@ class ReplayTarget:
     bootstrap: str
     topic: str
     records_per_transaction: int
-    client: Mapping[str, str] = field(default_factory=dict)
-    """Other options of librdkafka."""
+    client: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Other options of librdkafka, passwords among them."""
+    largest_batch: int = BATCH_BYTES
+    """Bytes that the topic takes."""
 
     @property
     def config(self) -> dict[str, Any]:
         return {**self.client, "bootstrap.servers": self.bootstrap}
+
+    @property
+    def producer_config(self) -> dict[str, Any]:
+        return {
+            "linger.ms": 20,
+            "message.max.bytes": _LARGEST_RECORD,
+            "batch.size": max(1, min(BATCH_BYTES, self.largest_batch - _AROUND_RECORDS)),
+            # A record may be in the archive that only fits into a batch if it is compressed.
+            "compression.type": "zstd",
+            **self.config,
+            "acks": "all",
+        }
 
 
 @dataclass(frozen=True)
@@ -99,8 +119,7 @@ class _Sender:
         self._partition = archived.topic_partition
         self._target = target
         name = archived.group(target)
-        config = {"linger.ms": 20, **target.config, "transactional.id": name, "acks": "all"}
-        self._producer = Producer(config)
+        self._producer = Producer({**target.producer_config, "transactional.id": name})
         self._consumer = _consumer(name, target)
 
     def __enter__(self) -> _Sender:
@@ -231,6 +250,6 @@ def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     Timestamps in ms.
     """
     index = batch.schema.get_field_index("timestamp")
-    times = pc.divide(batch.column("timestamp").cast(pa.int64()), 1000)
-    rows: list[dict[str, Any]] = batch.set_column(index, "timestamp", times).to_pylist()
+    batch = batch.set_column(index, "timestamp", milliseconds(batch))
+    rows: list[dict[str, Any]] = batch.to_pylist()
     return rows

@@ -8,15 +8,16 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from barnabas.pipeline.jobs.report.facts import Disorder
+from barnabas.pipeline.schemas import FAR_TIMESTAMP
 from barnabas.storage.topic_partition import TopicPartition
 
 
 def disorder_by_partition(records: DataFrame) -> dict[TopicPartition, Disorder]:
     """
     Args:
-        records: rows with ``topic``, ``partition``, ``offset`` and ``timestamp``.
+        records: rows with ``topic``, ``partition``, ``offset``, ``timestamp`` and ``farTimestamp``.
     """
-    millis = F.unix_millis("timestamp")
+    millis = F.coalesce(F.unix_millis("timestamp"), F.col(FAR_TIMESTAMP))
     # A record without timestamp has -1.
     time = F.when(millis >= 0, millis)
     in_turn = Window.partitionBy("topic", "partition").orderBy("offset")

@@ -27,7 +27,7 @@ from barnabas.pipeline.jobs.report.facts import (
 )
 from barnabas.pipeline.jobs.report.keys import keys_by_partition
 from barnabas.pipeline.jobs.report.retention import explained, life_of, pin_of
-from barnabas.pipeline.schemas import RowLevel
+from barnabas.pipeline.schemas import FAR_TIMESTAMP, RowLevel
 from barnabas.storage.clock import Clock
 from barnabas.storage.explain.known import ClusterSettings
 from barnabas.storage.explain.logs import ReadOnlyLogs
@@ -96,7 +96,8 @@ def make_report(
     if scope.with_keys:
         place = "topic string, partition int"
         keys = keys_by_partition(source.rows(RowLevel.RECORDS, f"{place}, key binary"))
-        times = source.rows(RowLevel.RECORDS, f"{place}, offset long, timestamp timestamp")
+        columns = f"{place}, offset long, timestamp timestamp, {FAR_TIMESTAMP} long"
+        times = source.rows(RowLevel.RECORDS, columns)
         disorder = disorder_by_partition(times)
     found = []
     for partition, report in zip(scope.partitions, looked_at, strict=True):

@@ -25,7 +25,7 @@ from barnabas.protocol.errors import (
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
 from barnabas.protocol.records.batch import batches, build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.share import fetching
+from barnabas.server.share import fetching, manager
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.crash.group_clients import ShareGroupClient
@@ -228,6 +228,30 @@ async def test_closed_share_session_releases_acquired_records(
     assert [(1, 1, 3)] == acquired(await share.share_fetch(Member(GROUP, "third")))
     gone = await share.share_fetch(one, epoch=2)
     assert ErrorCode.SHARE_SESSION_NOT_FOUND == gone.error_code
+
+
+async def test_session_of_many_partitions_is_released_in_turns(
+    broker: TestBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manager, "RELEASED_AT_ONCE", 2)
+    everywhere = range(5)
+    share = await ShareClient.of(broker.port, "many", len(everywhere))
+    for partition in everywhere:
+        assert 0 == (await share.initialize(GROUP, 0, partition=partition)).error_code
+        await share.produce([b"a"], partition=partition)
+
+    async def acquire(member: Member) -> list[tuple[int, int, int]]:
+        found: list[tuple[int, int, int]] = []
+        while len(found) < len(everywhere):
+            answer = await share.share_fetch(member, partitions=everywhere, max_wait_ms=LONG_MS)
+            found += acquired(answer)
+        return found
+
+    one = Member(GROUP, "one")
+    assert [(0, 0, 1)] * len(everywhere) == await acquire(one)
+    assert 0 == (await share.share_fetch(one, partitions=(), epoch=-1)).error_code
+    assert [(0, 0, 2)] * len(everywhere) == await acquire(Member(GROUP, "other"))
+    await share.close()
 
 
 @pytest.mark.broker(group_share_max_share_sessions="1")

@@ -39,9 +39,10 @@ MANY: Final = 2_000_000
 If so many blocks of memory may be garbage, or a fourth of all (Python's own rule) if that is more,
 a full collection does not wait for a quiet moment.
 """
-BLOCK_BYTES: Final = 32
+HELD_BYTES_OF_A_BLOCK: Final = 4
 """
-The size of a block of memory, in bytes: most objects of a request take more.
+While requests hold memory, one block for so many bytes of it is taken for an object in use: decoded
+texts, and the objects of an answer that is being made, take several times what is counted.
 """
 SHORT_S: Final = 0.05
 """
@@ -144,7 +145,7 @@ class Collector:
         """
         Return true if *least* blocks may be garbage, and a fourth of all.
         """
-        in_use = self._held_bytes() // BLOCK_BYTES
+        in_use = self._held_bytes() // HELD_BYTES_OF_A_BLOCK
         return growth - in_use >= max(least, self._fewest_blocks // 4)
 
     def _is_too_much(self) -> bool:

@@ -9,16 +9,22 @@ import logging
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from barnabas.coordination.config.groups import GroupConfigOf
 from barnabas.coordination.config.share import SharePartitionOptions
 from barnabas.coordination.share.keys import SharePartitionKey
 from barnabas.coordination.share.partition import SharePartition, persister_error
-from barnabas.coordination.share.sessions import ShareSession, ShareSessionKey, ShareSessions
+from barnabas.coordination.share.sessions import (
+    ShareSession,
+    ShareSessionKey,
+    ShareSessions,
+    TopicIdPartition,
+)
 from barnabas.coordination.share.settings import ShareGroupSettings, ShareSettings
 from barnabas.coordination.share.window import NO_OFFSET, ShareWindow
+from barnabas.coordination.steps import checkpoint
 from barnabas.protocol.errors import KafkaError, UnknownServerError, UnknownTopicOrPartition
 from barnabas.server.purgatory import FetchPurgatory
 from barnabas.server.share.offset_reset import first_offset, reads_files
@@ -35,6 +41,11 @@ if TYPE_CHECKING:
     from barnabas.server.topics.topics import Topics
 
 logger = logging.getLogger(__name__)
+
+RELEASED_AT_ONCE: Final = 1000
+"""
+The partitions of a share session that are released in one turn: 100,000 take 100 ms.
+"""
 
 
 class SharePartitionManager:
@@ -196,8 +207,25 @@ class SharePartitionManager:
             self._release(session)
 
     def _release(self, session: ShareSession) -> None:
-        group_id, member_id = session.key
-        for topic_id, index in session.partitions:
-            share_partition = self.get(group_id, topic_id, index)
+        """
+        Release at once what the members of usual sessions have acquired. A session of very many
+        partitions is released in turns.
+        """
+        partitions = tuple(session.partitions)
+        self._release_some(session.key, partitions[:RELEASED_AT_ONCE])
+        left = partitions[RELEASED_AT_ONCE:]
+        if left:
+            self._background.spawn("release share session", self._release_rest(session.key, left))
+
+    async def _release_rest(
+        self, key: ShareSessionKey, partitions: Sequence[TopicIdPartition]
+    ) -> None:
+        for at in range(0, len(partitions), RELEASED_AT_ONCE):
+            await checkpoint()
+            self._release_some(key, partitions[at : at + RELEASED_AT_ONCE])
+
+    def _release_some(self, key: ShareSessionKey, partitions: Sequence[TopicIdPartition]) -> None:
+        for topic_id, index in partitions:
+            share_partition = self.get(key.group_id, topic_id, index)
             if share_partition is not None:
-                share_partition.release(member_id)
+                share_partition.release(key.member_id)

@@ -205,7 +205,10 @@ def test_full_collection_waits_for_idle_time_and_many_new_objects(
         assert there
 
 
-def test_garbage_is_collected_eventually_under_load(collector: Collector, loop: Loop) -> None:
+def test_garbage_is_collected_eventually_under_load(
+    collector: Collector, loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barnabas.server.resources.collector.LONG_S", 0.0)
     many = max(MANY, sys.getallocatedblocks() // 4)
     for is_without_end in (True, False):
         collector.be_busy(True)
@@ -214,6 +217,8 @@ def test_garbage_is_collected_eventually_under_load(collector: Collector, loop: 
         collector.pause()
         assert garbage() is not None
         kept += new_objects(2 * COLLECT_AFTER)
+        collector.pause()
+        assert garbage() is not None, "the blocks were not there long enough"
         if is_without_end:
             collector.pause()
         else:
@@ -242,13 +247,15 @@ def test_objects_of_requests_that_are_served_cause_no_full_collection(
     loop: Loop, collections: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("barnabas.server.resources.collector.SHORT_S", 0.0)
+    monkeypatch.setattr("barnabas.server.resources.collector.LONG_S", 0.0)
     held_bytes = 0
     with started(Collector(loop, held_bytes=lambda: held_bytes)) as collector:
         collections.clear()
         collector.be_busy(True)
         objects = new_objects(MANY + sys.getallocatedblocks())
         held_bytes = len(objects) * sys.getsizeof([])
-        collector.pause()
+        for _ in range(3):
+            collector.pause()
         collector.be_busy(False)
         loop.look()
         assert not collections
@@ -258,3 +265,16 @@ def test_objects_of_requests_that_are_served_cause_no_full_collection(
         collector.pause()
         assert [2] == collections
         assert objects
+
+
+def test_objects_of_requests_that_soon_end_cause_no_full_collection(
+    collector: Collector, collections: list[int]
+) -> None:
+    collections.clear()
+    collector.be_busy(True)
+    for _ in range(3):
+        objects = new_objects(MANY + sys.getallocatedblocks())
+        collector.pause()
+        del objects
+
+    assert not collections

@@ -39,6 +39,11 @@ MANY: Final = 2_000_000
 If so many blocks of memory may be garbage, or a fourth of all (Python's own rule) if that is more,
 a full collection does not wait for a quiet moment.
 """
+LONG_S: Final = 10.0
+"""
+Such blocks may be garbage if they were there for so long: requests that wait for their turn are
+gone by then, also those of clients that have left.
+"""
 HELD_BYTES_OF_A_BLOCK: Final = 4
 """
 While requests hold memory, one block for so many bytes of it is taken for an object in use: decoded
@@ -91,6 +96,8 @@ class Collector:
         self._last_s = 0.0
         self._has_set_aside = False
         self._fewest_blocks = sys.getallocatedblocks()
+        self._least_growth = 0  # since the time in ``_since``
+        self._since = perf_counter()
 
     def start(self) -> None:
         """
@@ -149,7 +156,14 @@ class Collector:
         return growth - in_use >= max(least, self._fewest_blocks // 4)
 
     def _is_too_much(self) -> bool:
-        return self._is_garbage(self._note_fewest(), MANY)
+        growth = self._note_fewest()
+        self._least_growth = min(self._least_growth, growth)
+        now = perf_counter()
+        if now - self._since < LONG_S:
+            return False
+        least = self._least_growth
+        self._least_growth, self._since = growth, now
+        return self._is_garbage(least, MANY)
 
     def _is_short_or_due(self) -> bool:
         growth = self._note_fewest()
@@ -189,5 +203,6 @@ class Collector:
         gc.freeze()
         self._fewest_blocks = sys.getallocatedblocks()
         self._has_set_aside = False
-        self._last_s = perf_counter() - began
+        self._least_growth, self._since = 0, perf_counter()
+        self._last_s = self._since - began
         self.longest_s = max(self.longest_s, self._last_s)

@@ -198,6 +198,8 @@ def test_full_collection_waits_for_idle_time_and_many_new_objects(
             objects = new_objects(kept)
             collector.be_busy(False)
             loop.look()
+            assert 2 not in collections
+            loop.look()
 
             assert collected == collections.count(2)
             assert not loop.is_looking

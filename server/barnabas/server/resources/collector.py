@@ -95,6 +95,7 @@ class Collector:
         self._is_looking = False
         self._last_s = 0.0
         self._has_set_aside = False
+        self._growth = 0  # at the last look
         self._fewest_blocks = sys.getallocatedblocks()
         self._least_growth = 0  # since the time in ``_since``
         self._since = perf_counter()
@@ -165,11 +166,18 @@ class Collector:
         self._least_growth, self._since = growth, now
         return self._is_garbage(least, MANY)
 
-    def _is_short_or_due(self) -> bool:
-        growth = self._note_fewest()
+    def _use_quiet_moment(self) -> None:
+        """
+        Collect if that is short, or if a fourth of the memory may be garbage: what was there at the
+        last look as well.
+        """
+        before, self._growth = self._growth, self._note_fewest()
         # It visits more objects than the last one.
-        expected_s = self._last_s * (1 + growth / self._fewest_blocks)
-        return expected_s <= SHORT_S or self._is_garbage(growth, 0)
+        expected_s = self._last_s * (1 + self._growth / self._fewest_blocks)
+        if expected_s <= SHORT_S or self._is_garbage(min(before, self._growth), 0):
+            self._collect_all()
+        elif self._is_garbage(self._growth, 0):
+            self._look_later()
 
     def _set_new_aside(self, least: int) -> None:
         """
@@ -191,10 +199,12 @@ class Collector:
         if self._is_busy:
             return
         before, self._before = self._before, self._activity()
-        if before != self._before and not self._is_too_much():
-            self._look_later()
-        elif self._is_short_or_due():
+        if self._is_too_much():
             self._collect_all()
+        elif before != self._before:
+            self._look_later()
+        else:
+            self._use_quiet_moment()
 
     def _collect_all(self) -> None:
         began = perf_counter()
@@ -203,6 +213,7 @@ class Collector:
         gc.freeze()
         self._fewest_blocks = sys.getallocatedblocks()
         self._has_set_aside = False
-        self._least_growth, self._since = 0, perf_counter()
+        self._growth = self._least_growth = 0
+        self._since = perf_counter()
         self._last_s = self._since - began
         self.longest_s = max(self.longest_s, self._last_s)

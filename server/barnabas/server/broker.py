@@ -49,7 +49,7 @@ from barnabas.server.requests.dispatch import Dispatcher
 from barnabas.server.resources.descriptors import most_open_files
 from barnabas.server.scheduling.turns import Turns
 from barnabas.server.scheduling.workers import Workers
-from barnabas.server.security.security import Security
+from barnabas.server.security.listeners import Security
 from barnabas.server.topics.topics import Topics
 from barnabas.server.transactions.producer_ids import ProducerIds
 from barnabas.storage.cleaner.settings import CleanerSettings

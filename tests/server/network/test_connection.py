@@ -44,7 +44,7 @@ from barnabas.server.requests.errors import CloseConnection, Outcome
 from barnabas.server.resources.descriptors import LEAST_FILES
 from barnabas.server.scheduling.turns import SLOW_S, Turns, Work, settle
 from barnabas.server.security.host_address import host_address
-from barnabas.server.security.security import Security
+from barnabas.server.security.listeners import Security
 from barnabas.storage.fs.disk import MAPS_KEEP_DESCRIPTORS
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.fs.open_files import OpenFiles

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.security import ListenerSecurityOptions
-from barnabas.server.security.security import Security
+from barnabas.server.security.listeners import Security
 from barnabas.server.security.tls.certificate import read_certificate
 from barnabas.server.security.tls.context import ListenerTls, check_replacement
 from barnabas.server.security.tls.subject import subject_of

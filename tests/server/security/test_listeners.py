@@ -7,8 +7,8 @@ import pytest
 
 from barnabas.server.config import BrokerConfig, load_settings
 from barnabas.server.config.image_variables import option_of
+from barnabas.server.security.listeners import Security
 from barnabas.server.security.sasl.authentication import Authentication
-from barnabas.server.security.security import Security
 from barnabas.storage.config.option_values import ConfigError
 from barnabas.testing.manual_clock import ManualClock
 

@@ -23,7 +23,7 @@ from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.metrics import Metrics
 from barnabas.server.network.acceptor import protocol_of
 from barnabas.server.network.registry import Connections
-from barnabas.server.security.security import Security
+from barnabas.server.security.listeners import Security
 from barnabas.server.tools.healthcheck import check
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.broker_process import Barnabas, wait_for

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from barnabas.server.metrics import Counter, Metrics
     from barnabas.server.network.connection_rates import ConnectionRates
     from barnabas.server.network.resources import Dispatch
-    from barnabas.server.security.security import Security
+    from barnabas.server.security.listeners import Security
 
 A_MOMENT = 0.001  # not worth another timer
 CROWD = 50

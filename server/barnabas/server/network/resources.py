@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from barnabas.server.requests.context import Effects
     from barnabas.server.requests.errors import Outcome
     from barnabas.server.scheduling.turns import Work
-    from barnabas.server.security.security import Security
+    from barnabas.server.security.listeners import Security
 
 Dispatched: TypeAlias = "list[Buffer] | tuple[PendingRequest, Work[Any]] | None"
 """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from barnabas.coordination.clock import Timer
     from barnabas.server.network.connection import Connection
     from barnabas.server.network.resources import ConnectionResources
-    from barnabas.server.security.listeners import ListenerSecurity
+    from barnabas.server.security.listener import ListenerSecurity
 
 WRITE_BYTES: Final = 64 * 1024
 """

@@ -23,7 +23,7 @@ from barnabas.protocol.errors import (
     KafkaError,
     NotEnoughReplicas,
 )
-from barnabas.protocol.hot_messages.produce import PartitionResponse, produce_response
+from barnabas.protocol.hot_messages.produce import PartitionResponse
 from barnabas.protocol.messages.produce import (
     FIRST_TOPIC_ID_VERSION,
     PartitionProduceData,
@@ -35,9 +35,14 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.produce.delayed import Uncommitted, wait_for_commit
-from barnabas.server.produce.responses import ALL_REPLICAS, append_failed, appended, refused
+from barnabas.server.produce.responses import (
+    ALL_REPLICAS,
+    append_failed,
+    appended,
+    refused,
+    response_of,
+)
 from barnabas.server.produce.validation import check_records
-from barnabas.server.requests.errors import CloseConnection
 from barnabas.storage.errors import BatchTakesLong
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 
@@ -205,10 +210,7 @@ class ProduceAppends:
         Raises:
             CloseConnection: it wants none, but something has failed.
         """
-        if self._acks == 0:
-            _close_on_error(self.responses)
-            return None
-        return produce_response(self.responses)
+        return response_of(self.responses, self._acks)
 
     async def settled(self) -> ProduceResponse | None:
         """
@@ -246,17 +248,3 @@ def may_write(topic: TopicProduceData, context: RequestContext) -> bool:
     if context.version >= FIRST_TOPIC_ID_VERSION:
         name = context.broker.partitions.name_of(topic.topic_id)
     return name is None or context.allows(WRITE_TOPIC, name)
-
-
-def _close_on_error(responses: list[TopicProduceResponse]) -> None:
-    """
-    The producer asked for no answer; a closed connection makes it look at the metadata again.
-    """
-    errors = {
-        f"{topic.name or topic.topic_id}-{partition.index}": ErrorCode(partition.error_code).name
-        for topic in responses
-        for partition in topic.partition_responses
-        if partition.error_code
-    }
-    if errors:
-        raise CloseConnection(f"Produce with acks=0 failed: {errors}")

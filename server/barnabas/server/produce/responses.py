@@ -1,5 +1,5 @@
 """
-The response of Produce for one partition: where its batch is, or what is wrong with it.
+The response of Produce: for each partition where its batch is, or what is wrong with it.
 """
 
 # Compiled: see hatch_build.py.
@@ -18,11 +18,14 @@ from barnabas.protocol.errors import (
     RecordListTooLarge,
     UnknownServerError,
 )
-from barnabas.protocol.hot_messages.produce import AppendedResponse
+from barnabas.protocol.hot_messages.produce import AppendedResponse, produce_response
 from barnabas.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
 )
+from barnabas.server.requests.errors import CloseConnection
 from barnabas.storage.errors import KafkaStorageError, RecordValidationError
 
 if TYPE_CHECKING:
@@ -85,3 +88,24 @@ def refused(index: int, code: ErrorCode, message: str | None = None) -> Partitio
     return PartitionProduceResponse(
         index=index, error_code=code, base_offset=NO_OFFSET, error_message=message
     )
+
+
+def response_of(topics: list[TopicProduceResponse], acks: int) -> ProduceResponse | None:
+    """
+    The response of all partitions. A producer with ``acks=0`` gets none.
+
+    Raises:
+        CloseConnection: the producer gets none, but something has failed. A closed connection makes
+            it look at the metadata again.
+    """
+    if acks:
+        return produce_response(topics)
+    errors = {
+        f"{topic.name or topic.topic_id}-{partition.index}": ErrorCode(partition.error_code).name
+        for topic in topics
+        for partition in topic.partition_responses
+        if partition.error_code
+    }
+    if errors:
+        raise CloseConnection(f"Produce with acks=0 failed: {errors}")
+    return None

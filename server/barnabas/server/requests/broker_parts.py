@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from barnabas.server.scheduling.background import Background
     from barnabas.server.scheduling.turns import Turns
     from barnabas.server.scheduling.workers import Workers
-    from barnabas.server.security.security import Security
+    from barnabas.server.security.listeners import Security
     from barnabas.server.share.coordinator import ShareCoordinator
     from barnabas.server.share.manager import SharePartitionManager
     from barnabas.server.topics.topics import Topics

@@ -22,13 +22,14 @@ from barnabas.server.dynamic_config.admin.changes import (
     clear_elr_records,
     plan,
 )
+from barnabas.server.dynamic_config.admin.client_metrics import ClientMetricsKind
 from barnabas.server.dynamic_config.admin.entries import ConfigEntry
-from barnabas.server.dynamic_config.admin.kept import ClientMetricsKind, GroupConfigKind
+from barnabas.server.dynamic_config.admin.groups import GroupConfigKind
 from barnabas.server.dynamic_config.admin.loggers import BrokerLoggers
 from barnabas.server.dynamic_config.admin.topics import TopicConfigKind
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.topics import TopicConfigs
-from barnabas.server.security.security import Security
+from barnabas.server.security.listeners import Security
 from barnabas.storage.manager.manager import LogManager
 
 logger = logging.getLogger(__name__)

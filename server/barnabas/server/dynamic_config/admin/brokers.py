@@ -43,7 +43,7 @@ from barnabas.server.dynamic_config.brokers import (
     dynamic_option,
     known_option,
 )
-from barnabas.server.security.security import Security
+from barnabas.server.security.listeners import Security
 from barnabas.storage.config.option_values import ConfigError, OptionType, Update
 from barnabas.storage.units import INT_MAX
 

@@ -103,7 +103,7 @@ def _security(config: BrokerConfig, settings: Settings) -> Iterator[Finding]:
     """
     The stores of keys, and the options of SASL, as a start would load them.
     """
-    from barnabas.server.security.listeners import (  # noqa: PLC0415  # it loads ssl
+    from barnabas.server.security.listener import (  # noqa: PLC0415  # it loads ssl
         SaslResources,
         secure_listeners,
     )

@@ -657,7 +657,11 @@ since no request to a pair with these settings shows it.
 
 def test_each_known_difference_is_shown_by_a_test() -> None:
     assert {*KNOWN, *LEFT_OUT} == SHOWN.keys()
-    own = [path for name in ("storage", "server") for path in (TESTS / name).rglob("*.py")]
+    own = [
+        path
+        for name in ("storage", "coordination", "server")
+        for path in (TESTS / name).rglob("*.py")
+    ]
     own.append(TESTS / "interop" / "test_authorization.py")
     ours = "".join(path.read_text() for path in own)
     assert all(f"def {name}(" in ours for name in SHOWN.values() if isinstance(name, str))

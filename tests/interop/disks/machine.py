@@ -8,6 +8,7 @@ import gc
 import os
 import signal
 import subprocess
+import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -77,7 +78,10 @@ def served(disk: Disk, close: Callable[[], None] = lambda: None) -> Iterator[Pat
             serve(connection, disk)
             close()
             status = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
+            sys.stderr.flush()
             os._exit(status)
     os.close(connection)
     try:
@@ -86,7 +90,8 @@ def served(disk: Disk, close: Callable[[], None] = lambda: None) -> Iterator[Pat
         with suppress(OSError):
             unmount(BACKING, lazily=True)
         status = _end(server)
-    assert status == 0, "the disk failed, or its file system was in use"
+    assert status != signal.SIGKILL, f"the file system was in use for {PATIENCE_S} s"
+    assert status == 0, f"the disk failed with the status {status} of waitpid(2)"
 
 
 def _end(server: int) -> int:

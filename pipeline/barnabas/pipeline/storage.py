@@ -83,8 +83,8 @@ class StorageOptions:
     @classmethod
     def of(cls, *sources: Mapping[str, str]) -> StorageOptions:
         """
-        What the *sources* say, the first before the later ones, and then the environment. The keys
-        and the token of S3 come from one of them, the first that has a key.
+        Options of the *sources*, the first before the later ones, and then of the environment. The
+        keys and the token of S3 come from one of them, the first that has a key.
 
         Raises:
             InvalidOption: the first source has a name that is not known, or a source has one key

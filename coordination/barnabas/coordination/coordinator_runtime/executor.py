@@ -25,7 +25,7 @@ class Executor(Protocol):
 
     def is_scheduled(self, key: str) -> bool:
         """
-        Whether work with that key has not ended.
+        Return true if work with that key is running or waits.
         """
 
     def cancel_all(self) -> None:

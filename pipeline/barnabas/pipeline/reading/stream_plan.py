@@ -284,8 +284,8 @@ def _offsets_between(
 
 def _there(log: StoredLog, known: int, options: ReadOptions) -> OffsetRange:
     """
-    What can be read of a log that was read up to the offset *known*. A high watermark noted
-    before that, as in the directory of another replica, hides nothing that the log still has.
+    The offsets of a log that can be read. It was read up to *known*: an older high watermark, as in
+    the directory of another replica, hides nothing that the log still has.
     """
     end = _end(log, options)
     if end < known:

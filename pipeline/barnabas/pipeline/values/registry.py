@@ -160,7 +160,7 @@ def _shown(url: str) -> str:
 @dataclass(frozen=True, slots=True, repr=False)
 class RegistryAddress:
     """
-    Where a registry is, as it travels to the workers of Spark. Its ``repr`` has no secret.
+    The address of a registry, in the form that workers of Spark get. Its ``repr`` has no secret.
     """
 
     url: str

@@ -218,7 +218,7 @@ def decide(cluster: Cluster, group: str, decision: CommitDecision) -> None:
         [_without(group, each), each.producer_id, each.epoch] for each in decision.transactions
     ]
     pieces = [entries[at : at + _ENTRIES] for at in range(0, len(entries), _ENTRIES)] or [[]]
-    # What is noted last has the number of the others, and their slot.
+    # The last part has the number of the others, and their slot.
     for number in reversed(range(len(pieces))):
         told: dict[str, Any] = {"query": decision.query_id, "transactions": pieces[number]}
         if not number:

@@ -44,7 +44,7 @@ class TurnsExecutor:
 
     def is_scheduled(self, key: str) -> bool:
         """
-        Whether work with that key has not ended.
+        Return true if work with that key is running or waits.
         """
         return key in self._tasks
 

@@ -61,7 +61,7 @@ def _refuse_token(_token: str) -> BearerToken:
 @struct
 class SaslResources:
     """
-    What mechanisms ask for.
+    The credentials, keys and clock that mechanisms use.
     """
 
     credential_of: Callable[[str, str], ScramCredential | None]

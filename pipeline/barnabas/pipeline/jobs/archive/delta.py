@@ -55,7 +55,7 @@ DESCRIPTION: Final = "Records of Kafka topics, archived by Barnabas."
 _SCHEMES: Final = ("s3", "s3a", "gs", "abfs", "abfss", "az")
 """Those for which delta-rs makes a version in one step by itself."""
 _MISREAD: Final = re.compile(r"%[0-9A-Fa-f]{2}|[\\\[\]^|\x00-\x1f\x7f]")
-"""What delta-rs 1.6 decodes, or refuses, in a local path: it would write to another directory."""
+"""Characters that delta-rs 1.6 decodes or refuses in a local path: it writes to another directory."""
 _OTHER_READERS: Final = frozenset({"deletionVectors", "columnMapping"})
 """Features of a table with which a row of a file may be none of the table."""
 _OF_A_FILE: Final = [
@@ -143,7 +143,7 @@ class DeltaArchive(ArchiveTable):
     def files_of_versions(self) -> frozenset[str]:
         if self._table is None:
             return frozenset()
-        # Those that the log has removed, and whose time has not run out.
+        # The log has removed these, and may still restore them.
         removed = self._table.vacuum(0, dry_run=True, enforce_retention_duration=False)
         return frozenset(str(local_path(self._url) / path) for path in removed)
 

@@ -34,7 +34,7 @@ class Extent(NamedTuple):
     offsets: OffsetRange
     """From the first to the last one."""
     last_file: str
-    """That of the last one."""
+    """The file that has the last one."""
 
 
 def extents(table: Table) -> dict[TopicPartition, Extent]:

@@ -1,5 +1,5 @@
 """
-What configs of groups and of subscriptions to client metrics have in common.
+The common part of configs of groups and of subscriptions to client metrics.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ DESCRIPTION: Final = "Records of Kafka topics, archived by Barnabas."
 _SCHEMES: Final = ("s3", "s3a", "gs", "abfs", "abfss", "az")
 """Those for which delta-rs makes a version in one step by itself."""
 _MISREAD: Final = re.compile(r"%[0-9A-Fa-f]{2}|[\\\[\]^|\x00-\x1f\x7f]")
-"""Characters that delta-rs 1.6 decodes or refuses in a local path: it writes to another directory."""
+"""Characters that delta-rs 1.6 decodes or refuses in a path: it writes to another directory."""
 _OTHER_READERS: Final = frozenset({"deletionVectors", "columnMapping"})
 """Features of a table with which a row of a file may be none of the table."""
 _OF_A_FILE: Final = [

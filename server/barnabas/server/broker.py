@@ -190,6 +190,14 @@ class Broker:
         return self._forecasts
 
     @property
+    def request_bytes(self) -> int:
+        """
+        The memory of all requests and of the answers that peers have not read, in bytes.
+        """
+        connections = self.connections
+        return 0 if connections is None else connections.resources.request_memory.used_bytes
+
+    @property
     def latencies(self) -> Latencies | None:
         """
         The times that requests take; None if they are not measured, as without HTTP.

@@ -112,7 +112,7 @@ def stop_on_signals() -> asyncio.Event:
 async def _serve(broker: Broker, failed: Callable[[Exception], object]) -> None:
     stop = stop_on_signals()
     loop = asyncio.get_running_loop()
-    collector = Collector(loop, lambda: broker.turns.served)
+    collector = Collector(loop, lambda: broker.turns.served, lambda: broker.request_bytes)
     broker.turns.on_busy = collector.be_busy
     broker.turns.on_pause = collector.pause
     broker.on_let_go = collector.empty_free_lists

@@ -9,6 +9,7 @@ import itertools
 import sys
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -56,13 +57,20 @@ def loop() -> Loop:
 def collector(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
     # In a process with the objects of many tests a full collection takes longer than SHORT_S.
     monkeypatch.setattr("barnabas.server.resources.collector.SHORT_S", 60.0)
+    with started(Collector(loop, lambda: loop.served)) as collector:
+        yield collector
+
+
+@contextmanager
+def started(collector: Collector) -> Iterator[Collector]:
     thresholds = gc.get_threshold()
-    collector = Collector(loop, lambda: loop.served)
-    collector.start()
-    yield collector
-    gc.unfreeze()
-    gc.set_threshold(*thresholds)
-    gc.enable()
+    try:
+        collector.start()
+        yield collector
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
+        gc.enable()
 
 
 @pytest.fixture
@@ -180,39 +188,39 @@ def test_full_collection_waits_for_idle_time_and_many_new_objects(
     """
     With 10,000 partitions it takes half a second, in which a client may come.
     """
-    thresholds = gc.get_threshold()
     seconds = itertools.count()
     monkeypatch.setattr("barnabas.server.resources.collector.perf_counter", lambda: next(seconds))
-    collector = Collector(loop, lambda: loop.served)
     there = new_objects(50 * COLLECT_AFTER)
-    try:
-        collector.start()
+    with started(Collector(loop, lambda: loop.served)) as collector:
         for kept, collected in ((2 * COLLECT_AFTER, 0), (sys.getallocatedblocks(), 1)):
             collections.clear()
             collector.be_busy(True)
             objects = new_objects(kept)
             collector.be_busy(False)
             loop.look()
+            assert 2 not in collections
+            loop.look()
 
             assert collected == collections.count(2)
             assert not loop.is_looking
             del objects
         assert there
-    finally:
-        gc.unfreeze()
-        gc.set_threshold(*thresholds)
-        gc.enable()
 
 
-def test_garbage_is_collected_eventually_under_load(collector: Collector, loop: Loop) -> None:
-    many = max(MANY, gc.get_freeze_count() // 4)
+def test_garbage_is_collected_eventually_under_load(
+    collector: Collector, loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barnabas.server.resources.collector.LONG_S", 0.0)
+    many = max(MANY, sys.getallocatedblocks() // 4)
     for is_without_end in (True, False):
         collector.be_busy(True)
         garbage = lost_cycle()
-        kept = new_objects(many - 100)
+        kept = new_objects(many - COLLECT_AFTER)
         collector.pause()
         assert garbage() is not None
-        kept += new_objects(200)
+        kept += new_objects(2 * COLLECT_AFTER)
+        collector.pause()
+        assert garbage() is not None, "the blocks were not there long enough"
         if is_without_end:
             collector.pause()
         else:
@@ -221,3 +229,54 @@ def test_garbage_is_collected_eventually_under_load(collector: Collector, loop: 
             loop.look()
         assert garbage() is None
         del kept
+
+
+def test_large_requests_that_leave_nothing_cause_no_full_collection(
+    collector: Collector, collections: list[int], loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barnabas.server.resources.collector.SHORT_S", 0.0)
+    for _ in range(20):
+        collector.be_busy(True)
+        objects = new_objects(MANY // 10)
+        collector.be_busy(False)
+        del objects
+        loop.look()
+
+    assert 2 not in collections
+
+
+def test_objects_of_requests_that_are_served_cause_no_full_collection(
+    loop: Loop, collections: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barnabas.server.resources.collector.SHORT_S", 0.0)
+    monkeypatch.setattr("barnabas.server.resources.collector.LONG_S", 0.0)
+    held_bytes = 0
+    with started(Collector(loop, held_bytes=lambda: held_bytes)) as collector:
+        collections.clear()
+        collector.be_busy(True)
+        objects = new_objects(MANY + sys.getallocatedblocks())
+        held_bytes = len(objects) * sys.getsizeof([])
+        for _ in range(3):
+            collector.pause()
+        collector.be_busy(False)
+        loop.look()
+        assert not collections
+
+        held_bytes = 0
+        collector.be_busy(True)
+        collector.pause()
+        assert [2] == collections
+        assert objects
+
+
+def test_objects_of_requests_that_soon_end_cause_no_full_collection(
+    collector: Collector, collections: list[int]
+) -> None:
+    collections.clear()
+    collector.be_busy(True)
+    for _ in range(3):
+        objects = new_objects(MANY + sys.getallocatedblocks())
+        collector.pause()
+        del objects
+
+    assert not collections

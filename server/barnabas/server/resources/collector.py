@@ -4,8 +4,8 @@ The schedule of Python's collector of cycles, which never visits the objects of 
 A collection visits all objects of its generations and all that they refer to: a list of 100,000
 structs takes 10 to 40 ms, though it is young and no garbage. While large requests are served,
 nothing is collected; reference counts free nearly everything. The objects that are left afterwards
-are set aside without a visit (``gc.freeze``), and a full collection visits them when no client is
-served::
+are set aside without a visit (``gc.freeze``). A full collection visits them when no client is
+served, if it is short or if a fourth of the memory may be garbage::
 
     served:   | small ... | large     large | small ...            | none        |
     collects: | as Python |                 | as Python, but what  | everything  |
@@ -36,18 +36,23 @@ The time between two checks for a quiet moment.
 """
 MANY: Final = 2_000_000
 """
-After so many objects were set aside, or a fourth of all (Python's own rule) if that is more, a full
-collection does not wait for a quiet moment.
+If so many blocks of memory may be garbage, or a fourth of all (Python's own rule) if that is more,
+a full collection does not wait for a quiet moment.
 """
-BLOCKS: Final = 8
+LONG_S: Final = 10.0
 """
-Blocks of memory for each object that makes a fourth: about every second block is an object that the
-collector visits. To count the objects would take a fourth of the time of a full collection.
+Such blocks may be garbage if they were there for so long: requests that wait for their turn are
+gone by then, also those of clients that have left.
+"""
+HELD_BYTES_OF_A_BLOCK: Final = 4
+"""
+While requests hold memory, one block for so many bytes of it is taken for an object in use: decoded
+texts, and the objects of an answer that is being made, take several times what is counted.
 """
 SHORT_S: Final = 0.05
 """
 A full collection that takes longer, as with 10,000 partitions, waits also in a quiet moment until a
-fourth of the objects are new: the next client waits for it.
+fourth of the memory may be garbage: the next client waits for it.
 """
 
 
@@ -69,21 +74,31 @@ class Collector:
     Used on the event loop's thread only.
     """
 
-    def __init__(self, loop: EventLoop, activity: Callable[[], int] = lambda: 0) -> None:
+    def __init__(
+        self,
+        loop: EventLoop,
+        activity: Callable[[], int] = lambda: 0,
+        held_bytes: Callable[[], int] = lambda: 0,
+    ) -> None:
         """
         Args:
             activity: returns another number whenever a client was served since the last call.
+            held_bytes: returns the memory of requests and of answers that peers have not read.
         """
         self.longest_s = 0.0
         """The duration of the longest full collection."""
         self._loop = loop
         self._activity = activity
+        self._held_bytes = held_bytes
         self._before = 0
         self._is_busy = False
         self._is_looking = False
         self._last_s = 0.0
-        self._set_aside = 0
-        self._blocks = 0
+        self._has_set_aside = False
+        self._growth = 0  # at the last look
+        self._fewest_blocks = sys.getallocatedblocks()
+        self._least_growth = 0  # since the time in ``_since``
+        self._since = perf_counter()
 
     def start(self) -> None:
         """
@@ -101,6 +116,7 @@ class Collector:
         """
         self._is_busy = is_busy
         if is_busy:
+            self._note_fewest()
             gc.disable()
         else:
             self._set_new_aside(COLLECT_AFTER)
@@ -112,7 +128,7 @@ class Collector:
         Use the moment between two large requests, of which more may wait.
         """
         self._set_new_aside(MANY)
-        if self._is_too_much:
+        if self._is_too_much():
             self._collect_all()
 
     def empty_free_lists(self) -> None:
@@ -124,13 +140,44 @@ class Collector:
         gc.collect()  # No objects are visited, but only a full collection empties the lists.
         self._look_later()
 
-    @property
-    def _is_too_much(self) -> bool:
-        return self._set_aside >= MANY and self._is_a_fourth
+    def _note_fewest(self) -> int:
+        """
+        Note the fewest blocks of memory since the last full collection, and return how many there
+        are beyond these.
+        """
+        blocks = sys.getallocatedblocks()
+        self._fewest_blocks = min(self._fewest_blocks, blocks)
+        return blocks - self._fewest_blocks
 
-    @property
-    def _is_a_fourth(self) -> bool:
-        return self._set_aside * BLOCKS >= self._blocks
+    def _is_garbage(self, growth: int, least: int) -> bool:
+        """
+        Return true if *least* blocks may be garbage, and a fourth of all.
+        """
+        in_use = self._held_bytes() // HELD_BYTES_OF_A_BLOCK
+        return growth - in_use >= max(least, self._fewest_blocks // 4)
+
+    def _is_too_much(self) -> bool:
+        growth = self._note_fewest()
+        self._least_growth = min(self._least_growth, growth)
+        now = perf_counter()
+        if now - self._since < LONG_S:
+            return False
+        least = self._least_growth
+        self._least_growth, self._since = growth, now
+        return self._is_garbage(least, MANY)
+
+    def _use_quiet_moment(self) -> None:
+        """
+        Collect if that is short, or if a fourth of the memory may be garbage: what was there at the
+        last look as well.
+        """
+        before, self._growth = self._growth, self._note_fewest()
+        # It visits more objects than the last one.
+        expected_s = self._last_s * (1 + self._growth / self._fewest_blocks)
+        if expected_s <= SHORT_S or self._is_garbage(min(before, self._growth), 0):
+            self._collect_all()
+        elif self._is_garbage(self._growth, 0):
+            self._look_later()
 
     def _set_new_aside(self, least: int) -> None:
         """
@@ -140,10 +187,10 @@ class Collector:
         new = gc.get_count()[0]
         if new >= least:
             gc.freeze()
-            self._set_aside += new
+            self._has_set_aside = True
 
     def _look_later(self) -> None:
-        if not self._is_looking and self._set_aside and not self._is_busy:
+        if not self._is_looking and self._has_set_aside and not self._is_busy:
             self._is_looking = True
             self._loop.call_later(LOOK_EVERY_S, self._look)
 
@@ -152,17 +199,21 @@ class Collector:
         if self._is_busy:
             return
         before, self._before = self._before, self._activity()
-        if before != self._before and not self._is_too_much:
-            self._look_later()
-        elif self._last_s <= SHORT_S or self._is_a_fourth:
+        if self._is_too_much():
             self._collect_all()
+        elif before != self._before:
+            self._look_later()
+        else:
+            self._use_quiet_moment()
 
     def _collect_all(self) -> None:
         began = perf_counter()
         gc.unfreeze()
         gc.collect()
         gc.freeze()
-        self._blocks = sys.getallocatedblocks()
-        self._set_aside = 0
-        self._last_s = perf_counter() - began
+        self._fewest_blocks = sys.getallocatedblocks()
+        self._has_set_aside = False
+        self._growth = self._least_growth = 0
+        self._since = perf_counter()
+        self._last_s = self._since - began
         self.longest_s = max(self.longest_s, self._last_s)

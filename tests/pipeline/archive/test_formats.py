@@ -177,7 +177,7 @@ def test_run_into_a_table_whose_files_have_no_statistics_is_refused(
     versioned: Kind, directory: WrittenDirectory
 ) -> None:
     """
-    Nobody knows which offsets a file has that another engine has written without them.
+    Another engine writes files without statistics, so their offsets are unknown.
     """
     versioned.run(directory.path)
     rows = versioned.drop_statistics()

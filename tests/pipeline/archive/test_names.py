@@ -26,7 +26,7 @@ TOPICS: Final = ("__HIVE_DEFAULT_PARTITION__", "null", "123", "events")
 SUBSCRIBED: Final = {"subscribe": ",".join(TOPICS)}
 PIECES: Final = (*"[]{}\\*?% ,:#ü^=", "%20")
 MISREAD: Final = ("[", "]", "\\", "^", "%20")
-"""Those that delta-rs takes for something else."""
+"""Names that delta-rs reads as other names."""
 
 
 @pytest.fixture(scope="module")

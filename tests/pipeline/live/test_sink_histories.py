@@ -55,14 +55,14 @@ class Killed(BaseException):
 
 class Faults:
     """
-    What happens to the requests of this process.
+    The faults of requests of this process.
     """
 
     def __init__(self, patch: pytest.MonkeyPatch, chance: random.Random) -> None:
         self._chance = chance
         self._left: int | None = None
         self.before: Callable[[], None] = lambda: None
-        """What happens before each request."""
+        """Called before each request; it may raise."""
         self.lost = 0.0
         """How many answers of a hundred do not arrive: the connection is closed behind them."""
         self._send, self._receive = Connection.send, Connection.receive

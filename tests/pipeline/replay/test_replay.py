@@ -216,8 +216,8 @@ def test_large_compressed_and_far_records_are_replayed(
     tmp_path: Path, broker: BrokerProcess
 ) -> None:
     """
-    What a topic takes with its default settings, from a batch to its limit: a batch of one record
-    has 61 bytes and some for the record itself.
+    A topic with default settings takes these sizes. A batch of one record adds 61 bytes and a few
+    for the record itself.
     """
     make(broker, "large", 1, message_timestamp_after_max_ms=str(2**63 - 1))
     directory = WrittenDirectory(tmp_path / "logs")

@@ -72,7 +72,7 @@ class SaslResources:
     keys: dict[str, JsonWebKeys]
     """The keys of issuers by their URLs, which are fetched once."""
     may_fetch: bool = True
-    """Whether keys are fetched that are not there: it takes time."""
+    """True to fetch missing keys, which takes time."""
     decoys: Callable[[], Decoys] = fresh_decoys
     """The credentials of users and tokens that do not exist."""
 
@@ -106,7 +106,7 @@ class ListenerSecurity:
 
     def authentication(self, clock: Clock) -> Authentication | None:
         """
-        Where a new client of the listener begins; None if it needs no SASL.
+        The SASL exchange of a new client; None if the listener needs no SASL.
         """
         return Authentication(self.mechanisms, clock) if self.mechanisms else None
 
